@@ -187,12 +187,9 @@ impl CrewHosts {
         }
         if !work.members.is_empty() {
             let mailbox = self.mailbox.clone();
-            let unread = run_blocking(move || mailbox.count_unread()).await;
-            let has_mail = |name: &Name| {
-                let mut unread = unread.iter().flatten();
-                unread.any(|count| count.name.same(name))
-            };
-            if work.readers().any(has_mail) {
+            let names: Vec<Name> = work.readers().cloned().collect();
+            let has_mail = run_blocking(move || mailbox.has_unread(&names)).await;
+            if has_mail.unwrap_or_default() {
                 return true;
             }
         }

@@ -228,8 +228,12 @@ struct PublishedMessages {
 }
 
 impl PublishedMessages {
-    /// Publishes the messages that were sent or received since the last call.
+    /// Publishes the messages that were sent or received since the last call. A worker shows none.
     async fn read(&mut self, watcher: &Watcher) {
+        if watcher.context.is_worker() {
+            watcher.signals.files_changed();
+            return;
+        }
         let mailbox = watcher.mailbox.clone();
         let recent = run_blocking(move || mailbox.recent(RECENT_MESSAGES_MAX)).await;
         let Some(recent) = watcher.errors.check("The messages", recent).await else {

@@ -126,7 +126,7 @@ impl FileMail {
             messages: lines.messages,
             bad: lines.bad.len(),
             is_bad_set_aside: false,
-            is_truncated: upto.offset < known.offset,
+            moves_position: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))
@@ -237,6 +237,27 @@ impl FileMail {
         }
         all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
+    }
+
+    /// Returns whether one of the inboxes `names` has an unread message. Changes nothing.
+    ///
+    /// # Errors
+    /// When an inbox cannot be read.
+    pub(super) fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        for name in names {
+            let (path, mut at) = (self.path(name), self.cursor(name)?);
+            loop {
+                let (lines, upto) = Self::lines(name, &path, at, &|_| true)?;
+                if !lines.messages.is_empty() {
+                    return Ok(true);
+                }
+                if lines.used == 0 {
+                    break;
+                }
+                at = upto;
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the owners of all inboxes, in no particular order. A missing folder has no inboxes.

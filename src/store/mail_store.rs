@@ -50,6 +50,12 @@ pub trait MailStore: Debug + Send + Sync {
     /// When an inbox cannot be read.
     fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError>;
 
+    /// Returns whether one of the inboxes `names` has an unread message.
+    ///
+    /// # Errors
+    /// When an inbox cannot be read.
+    fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError>;
+
     /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
     ///
     /// # Errors
@@ -102,8 +108,9 @@ pub struct UnreadMessages {
     /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. Always false from [`Mailbox::peek`](super::Mailbox::peek),
     /// which changes nothing.
     pub(super) is_bad_set_aside: bool,
-    /// Whether `upto` is before the saved read position, because another program has truncated the inbox.
-    pub(super) is_truncated: bool,
+    /// Whether the saved read position must be changed although there may be nothing to take: another program has truncated
+    /// the inbox, or only messages that are skipped follow.
+    pub(super) moves_position: bool,
     /// Names the inbox in notices.
     pub(super) inbox: String,
 }
@@ -135,15 +142,15 @@ impl UnreadMessages {
             upto,
             bad: 0,
             is_bad_set_aside: false,
-            is_truncated: false,
+            moves_position: false,
             inbox,
         }
     }
 
     /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or damaged lines to
-    /// copy, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
+    /// copy, or the read position must be changed: that of a truncated inbox before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {
-        !self.messages.is_empty() || self.bad > 0 || self.is_truncated
+        !self.messages.is_empty() || self.bad > 0 || self.moves_position
     }
 
     /// Returns a notice for the user if there are lines that are not messages. The notice gives their number and the

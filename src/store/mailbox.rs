@@ -115,6 +115,15 @@ impl Mailbox {
         self.store.count_unread()
     }
 
+    /// Returns whether one of the inboxes `names` has an unread message. Changes nothing, and reads less than
+    /// [`Mailbox::count_unread`].
+    ///
+    /// # Errors
+    /// When an inbox cannot be read.
+    pub fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        self.store.has_unread(names)
+    }
+
     /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
     ///
     /// # Errors
@@ -158,6 +167,10 @@ impl MailStore for FileMail {
 
     fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
         FileMail::count_unread(self)
+    }
+
+    fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        FileMail::has_unread(self, names)
     }
 
     fn open_session(

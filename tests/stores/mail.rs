@@ -277,6 +277,49 @@ pub fn recent_messages_show_their_delivery_state(backend: &dyn Backend) {
     assert_eq!(newest.len(), 1);
 }
 
+#[allow(clippy::cast_precision_loss)] // small numbers
+pub fn recent_messages_follow_what_others_send_and_read(backend: &dyn Backend) {
+    let (mailbox, other) = (backend.open().mailbox, backend.open().mailbox);
+    let mut sent = Vec::new();
+    for round in 0..3 {
+        // More than a client reads one by one.
+        for n in 0..12 {
+            let text = format!("{round} {n}");
+            let mut message = message(&text, "bob", &text);
+            message.timestamp = Timestamp(sent.len() as f64);
+            other.send(&message).unwrap();
+            sent.push(text);
+        }
+        if round == 1 {
+            take(&other);
+        }
+        for limit in [1, 20, 100] {
+            let recent = mailbox.recent(limit).unwrap().messages;
+            let texts: Vec<&str> = recent.iter().map(|(m, _)| m.content.as_str()).collect();
+            let surplus = sent.len().saturating_sub(limit);
+            let expected: Vec<&str> = sent.iter().skip(surplus).map(String::as_str).collect();
+            assert_eq!(texts, expected);
+        }
+        let recent = mailbox.recent(100).unwrap().messages;
+        let read = recent
+            .iter()
+            .filter(|(_, s)| *s == DeliveryState::Delivered);
+        assert_eq!(read.count(), if round == 0 { 0 } else { 24 });
+    }
+}
+
+pub fn unread_messages_are_found_in_the_given_inboxes(backend: &dyn Backend) {
+    let (mailbox, other) = (backend.open().mailbox, backend.open().mailbox);
+    let (bob, carol) = (name("bob"), name("carol"));
+    assert!(!mailbox.has_unread(&[bob.clone(), carol.clone()]).unwrap());
+    send(&other, "one");
+    assert!(mailbox.has_unread(&[carol.clone(), bob.clone()]).unwrap());
+    assert!(!mailbox.has_unread(&[carol]).unwrap());
+    assert!(!mailbox.has_unread(&[]).unwrap());
+    assert_eq!(take(&other), ["one"]);
+    assert!(!mailbox.has_unread(&[bob]).unwrap());
+}
+
 pub fn unusable_messages_are_rejected(backend: &dyn Backend) {
     let mailbox = backend.open().mailbox;
     let long = "x".repeat(MAIL_MESSAGE_MAX + 1);

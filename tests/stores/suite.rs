@@ -65,6 +65,8 @@ macro_rules! conformance {
                 send_once_sends_one_message_about_a_request,
                 long_inbox_is_read_in_parts,
                 recent_messages_show_their_delivery_state,
+                recent_messages_follow_what_others_send_and_read,
+                unread_messages_are_found_in_the_given_inboxes,
                 unusable_messages_are_rejected,
             ],
             people: [

@@ -18,7 +18,7 @@ use super::problems::{ReportedProblems, limited};
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
 use super::task_records::{
-    ImportParts, TaskMirror, TaskRecord, import_key, part_key, part_payloads, task_key,
+    ImportParts, TaskMirror, TaskRecord, import_key, is_readable, part_key, part_payloads, task_key,
 };
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
@@ -29,6 +29,7 @@ const RECORDS: CopiedKeys = CopiedKeys {
     kind: StreamKind::Tasks,
     keys: ">",
     most: 1_000_000,
+    hides_others: |record| !is_readable(&record.key, &record.payload),
 };
 
 /// The tasks of a crew on a hub, and a copy of them that is completed before each use.
@@ -56,14 +57,15 @@ impl HubBoard {
     /// Returns the copy with every change that was stored before this call.
     fn current(&self) -> Result<MutexGuard<'_, TaskMirror>, StoreError> {
         let mut mirror = self.mirror();
-        let (from, epoch) = (mirror.sequence, mirror.epoch);
-        let missed = self
-            .hub
-            .run(move |link| async move { catch_up::missed(&link, RECORDS, from, epoch).await })?;
+        let (from, epoch, rereads) = (mirror.sequence, mirror.epoch, mirror.rereads);
+        let missed = self.hub.run(move |link| async move {
+            catch_up::missed(&link, RECORDS, from, epoch, rereads).await
+        })?;
         if missed.is_complete {
             *mirror = TaskMirror::default();
         }
         mirror.epoch = missed.epoch;
+        mirror.rereads = missed.rereads;
         for message in missed.records {
             mirror.apply(&message.key, message.sequence, &message.payload);
         }

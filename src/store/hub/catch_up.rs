@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::connection::HubConnection;
 use super::error::HubError;
-use super::keys::{self, ANSWER_WITHIN, Range, Stored};
+use super::keys;
+use super::reads::{self, Range, SINGLE_READS_MAX};
+use super::stored::Stored;
 use super::streams::StreamKind;
 
-/// Maximum number of messages that are read one by one. More are faster with a consumer, which must be created first.
-const SINGLE_READS_MAX: usize = 32;
-/// Pause before a failed request is repeated.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Minimum time between two complete reads because of records that hide others.
+const REREAD_PAUSE: Duration = Duration::from_secs(1);
 
 /// The keys of which a client has a copy.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,9 @@ pub(super) struct CopiedKeys {
     pub keys: &'static str,
     /// Maximum number of messages that are read at once.
     pub most: usize,
+    /// Whether a new record, in place of the one that it has replaced, can change what is known of other keys. A client
+    /// that reads everything again does not find the replaced record, so all others must read everything again too.
+    pub hides_others: fn(&Stored) -> bool,
 }
 
 /// The records that a copy lacks.
@@ -29,26 +32,57 @@ pub(super) struct MissedRecords {
     pub is_complete: bool,
     /// The epoch of the connection in which they were read.
     pub epoch: u64,
+    pub rereads: Rereads,
 }
 
-/// Returns the records after the sequence number `from`, or all if the stream may have gone back since the epoch `known`.
+/// When a copy was read completely because of records that hide others. Another program may store many of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rereads {
+    last: Option<Instant>,
+    is_wanted: bool,
+}
+
+impl Rereads {
+    /// Returns whether everything must be read again now.
+    fn is_due(self, now: Instant) -> bool {
+        let is_over = |last| now.saturating_duration_since(last) >= REREAD_PAUSE;
+        self.is_wanted && self.last.is_none_or(is_over)
+    }
+
+    /// Records that everything was read.
+    fn finish(&mut self, now: Instant) {
+        if self.is_wanted {
+            *self = Rereads {
+                last: Some(now),
+                is_wanted: false,
+            };
+        }
+    }
+}
+
+/// Returns the records after the sequence number `from`, or all if the stream may have gone back since the epoch `known`, or
+/// records hide others.
 pub(super) async fn missed(
     link: &HubConnection,
     which: CopiedKeys,
     from: u64,
     known: u64,
+    mut rereads: Rereads,
 ) -> Result<MissedRecords, HubError> {
     let (mut from, mut known) = (from, known);
     loop {
         let epoch = link.epoch();
-        if known != epoch {
+        if known != epoch || rereads.is_due(Instant::now()) {
             from = 0;
         }
         let records = records_after(link, which, from).await?;
-        // A record that is not signed may have replaced a signed one, whose content is then missing for other readers too.
-        if from > 0 && records.iter().any(|record| record.is_unsigned) {
-            known = 0;
-            continue;
+        if from == 0 {
+            rereads.finish(Instant::now());
+        } else if records.iter().any(which.hides_others) {
+            rereads.is_wanted = true;
+            if rereads.is_due(Instant::now()) {
+                continue;
+            }
         }
         // A part of the records may come from before a change of the epoch.
         if epoch == link.epoch() {
@@ -56,6 +90,7 @@ pub(super) async fn missed(
                 records,
                 is_complete: from == 0,
                 epoch,
+                rereads,
             });
         }
         known = 0;
@@ -69,9 +104,11 @@ async fn records_after(
     which: CopiedKeys,
     from: u64,
 ) -> Result<Vec<Stored>, HubError> {
-    let CopiedKeys { kind, keys, most } = which;
+    let CopiedKeys {
+        kind, keys, most, ..
+    } = which;
     if from == 0 {
-        return keys::read_current(link, kind, keys, Range::LastOfEach, most).await;
+        return reads::read_current(link, kind, keys, Range::LastOfEach, most).await;
     }
     let mut all = Vec::new();
     let mut next = from + 1;
@@ -79,37 +116,28 @@ async fn records_after(
         next = message.sequence + 1;
         all.push(message);
         if all.len() == SINGLE_READS_MAX {
-            all.append(&mut keys::read_current(link, kind, keys, Range::From(next), most).await?);
+            let range = Range::From(next);
+            all.append(&mut reads::read_current(link, kind, keys, range, most).await?);
             break;
         }
     }
     Ok(all)
 }
 
-/// Returns the sequence number of the last message of a stream. Everything up to it can be read afterwards.
-pub(super) async fn last_sequence(link: &HubConnection, kind: StreamKind) -> Result<u64, HubError> {
-    let began = Instant::now();
-    loop {
-        let stream = link.stream(kind).await?;
-        let why = match stream.get_info().await {
-            Ok(info) if info.created == stream.cached_info().created => {
-                return Ok(info.state.last_sequence);
-            }
-            // The stream was deleted and created again, so that a copy of its keys is no longer valid.
-            Ok(_) => {
-                link.forget_stream(kind).await;
-                "the stream was created again".to_string()
-            }
-            Err(error) => {
-                if keys::is_gone(&error) {
-                    link.forget_stream(kind).await;
-                }
-                error.to_string()
-            }
-        };
-        if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, why));
-        }
-        tokio::time::sleep(PAUSE).await;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_reads_because_of_other_programs_have_a_pause() {
+        let (mut rereads, began) = (Rereads::default(), Instant::now());
+        assert!(!rereads.is_due(began));
+        rereads.is_wanted = true;
+        assert!(rereads.is_due(began));
+        rereads.finish(began);
+        assert!(!rereads.is_due(began + REREAD_PAUSE));
+        rereads.is_wanted = true;
+        assert!(!rereads.is_due(began + REREAD_PAUSE / 2));
+        assert!(rereads.is_due(began + REREAD_PAUSE));
     }
 }

@@ -46,8 +46,20 @@ struct PublishedBatches {
     session: String,
     /// The number of the last batch that was stored, or may have been stored.
     last: u64,
-    /// The hash of the last batch, if it is unknown whether it was stored.
-    uncertain: Option<u64>,
+    current: Option<CurrentPublish>,
+}
+
+/// A publish of events, in one or several batches, that has not ended with success.
+#[derive(Debug)]
+struct CurrentPublish {
+    /// The hash of all its batches.
+    hash: u64,
+    /// Number of its batches.
+    count: usize,
+    /// Number of its batches that are stored.
+    done: usize,
+    /// Whether it is unknown whether the next batch was stored.
+    is_uncertain: bool,
 }
 
 /// Whether a batch was stored.
@@ -59,40 +71,63 @@ pub(super) enum BatchResult {
 }
 
 impl PublishedEvents {
-    /// Returns the id for the next batch of a host. A batch that is repeated because it is unknown whether it was stored
-    /// has the same id as before, so that readers get it once.
-    pub fn next(&mut self, host: &HostName, payload: &[u8]) -> BatchId {
-        let batches = self.0.entry(host_key(host));
-        let batches = batches.or_insert_with(|| PublishedBatches {
+    /// Begins to publish events of a host in these batches. Returns how many of them are stored already: more than 0 if the
+    /// same events were published before, and that attempt has failed in between.
+    pub fn begin(&mut self, host: &HostName, batches: &[Vec<u8>]) -> usize {
+        let published = self.0.entry(host_key(host));
+        let published = published.or_insert_with(|| PublishedBatches {
             session: uuid::Uuid::now_v7().simple().to_string(),
             last: 0,
-            uncertain: None,
+            current: None,
         });
-        let is_repeated = batches.uncertain == Some(hash(payload));
-        BatchId {
-            session: batches.session.clone(),
-            host: host.clone(),
-            number: batches.last + u64::from(!is_repeated),
+        let hash = hash(batches);
+        if let Some(current) = published.current.as_ref().filter(|c| c.hash == hash) {
+            return current.done;
         }
+        published.current = Some(CurrentPublish {
+            hash,
+            count: batches.len(),
+            done: 0,
+            is_uncertain: false,
+        });
+        0
+    }
+
+    /// Returns the id for the next batch of a host; `None` without [`PublishedEvents::begin`]. A batch that is repeated because
+    /// it is unknown whether it was stored has the same id as before, so that readers get it once.
+    pub fn next(&self, host: &HostName) -> Option<BatchId> {
+        let published = self.0.get(&host_key(host))?;
+        let current = published.current.as_ref()?;
+        Some(BatchId {
+            session: published.session.clone(),
+            host: host.clone(),
+            number: published.last + u64::from(!current.is_uncertain),
+        })
     }
 
     /// Records the result of a batch.
-    pub fn finish(&mut self, id: &BatchId, payload: &[u8], result: BatchResult) {
-        let Some(batches) = self.0.get_mut(&host_key(&id.host)) else {
+    pub fn finish(&mut self, id: &BatchId, result: BatchResult) {
+        let Some(published) = self.0.get_mut(&host_key(&id.host)) else {
             return;
         };
-        match result {
-            BatchResult::NotStored => return,
-            BatchResult::Stored => batches.uncertain = None,
-            BatchResult::Unknown => batches.uncertain = Some(hash(payload)),
+        let Some(current) = published.current.as_mut() else {
+            return;
+        };
+        if result == BatchResult::NotStored {
+            return;
         }
-        batches.last = id.number;
+        published.last = id.number;
+        current.is_uncertain = result == BatchResult::Unknown;
+        current.done += usize::from(result == BatchResult::Stored);
+        if current.done == current.count {
+            published.current = None;
+        }
     }
 }
 
-fn hash(payload: &[u8]) -> u64 {
+fn hash(batches: &[Vec<u8>]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    payload.hash(&mut hasher);
+    batches.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -193,24 +228,60 @@ mod tests {
         assert!(seen.hosts.len() <= HOSTS_MAX);
     }
 
+    /// Publishes batches until one is not stored. Returns the numbers of those that were tried.
+    fn publish(
+        published: &mut PublishedEvents,
+        host: &HostName,
+        texts: &[&str],
+        results: &[BatchResult],
+    ) -> Vec<u64> {
+        let batches: Vec<Vec<u8>> = texts.iter().map(|text| (*text).into()).collect();
+        let done = published.begin(host, &batches);
+        let mut numbers = Vec::new();
+        for result in &results[..(batches.len() - done).min(results.len())] {
+            let id = published.next(host).unwrap();
+            numbers.push(id.number);
+            published.finish(&id, *result);
+        }
+        numbers
+    }
+
     #[test]
     fn only_an_uncertain_batch_is_repeated_with_its_number() {
+        use BatchResult::{NotStored, Stored, Unknown};
         let host = HostName::parse("GPU").unwrap();
         let mut published = PublishedEvents::default();
-        for (step, payload, number, result) in [
-            ("first", "a", 1, BatchResult::Stored),
-            ("same content", "a", 2, BatchResult::NotStored),
-            ("not stored", "b", 2, BatchResult::Unknown),
-            ("repeated", "b", 2, BatchResult::NotStored),
-            ("repeated again", "b", 2, BatchResult::Stored),
-            ("same content later", "b", 3, BatchResult::Unknown),
-            ("other content", "c", 4, BatchResult::Stored),
+        for (step, text, number, result) in [
+            ("first", "a", 1, Stored),
+            ("same content", "a", 2, NotStored),
+            ("not stored", "b", 2, Unknown),
+            ("repeated", "b", 2, NotStored),
+            ("repeated again", "b", 2, Stored),
+            ("same content later", "b", 3, Unknown),
+            ("other content", "c", 4, Stored),
         ] {
-            let id = published.next(&host, payload.as_bytes());
-            assert_eq!(id.number, number, "{step}");
-            published.finish(&id, payload.as_bytes(), result);
+            let numbers = publish(&mut published, &host, &[text], &[result]);
+            assert_eq!(numbers, [number], "{step}");
         }
         let same = HostName::parse("gpu").unwrap();
-        assert_eq!(published.next(&same, b"d").number, 5);
+        assert_eq!(publish(&mut published, &same, &["d"], &[Stored]), [5]);
+    }
+
+    #[test]
+    fn repeated_publish_continues_with_the_batch_that_failed() {
+        use BatchResult::{NotStored, Stored, Unknown};
+        let host = HostName::parse("gpu").unwrap();
+        let mut published = PublishedEvents::default();
+        let texts = ["a", "b", "c"];
+        for (results, numbers) in [
+            (&[Stored, Unknown][..], &[1, 2][..]),
+            (&[Unknown][..], &[2][..]),
+            (&[Stored, NotStored][..], &[2, 3][..]),
+            (&[Stored][..], &[3][..]),
+            // The same events once more are new ones.
+            (&[Stored, Stored, Stored][..], &[4, 5, 6][..]),
+        ] {
+            assert_eq!(publish(&mut published, &host, &texts, results), numbers);
+        }
     }
 }

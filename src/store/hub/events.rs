@@ -47,7 +47,8 @@ const RESTART: Duration = Duration::from_millis(500);
 /// Stores events of the agents of `host`, in this order. Waits up to 15 seconds for a hub that cannot be reached.
 ///
 /// # Errors
-/// When the hub does not answer or rejects the events. A part of them may then be stored.
+/// When the hub does not answer or rejects the events. A part of them may then be stored; if the same events are published
+/// again, that part is left out.
 pub(super) fn publish(hub: &Hub, host: &HostName, events: &[EventKind]) -> Result<(), StoreError> {
     if events.is_empty() {
         return Ok(());
@@ -57,10 +58,13 @@ pub(super) fn publish(hub: &Hub, host: &HostName, events: &[EventKind]) -> Resul
     let host = host.clone();
     hub.run(move |link| async move {
         let mut published = link.published.lock().await;
-        for batch in batches {
-            let id = published.next(&host, &batch);
+        let done = published.begin(&host, &batches);
+        for batch in batches.into_iter().skip(done) {
+            let Some(id) = published.next(&host) else {
+                break;
+            };
             let (kind, anything) = (StreamKind::Events, Expected::Anything);
-            let mut write = Write::new(kind, host_key(&host), batch.clone(), anything, "an event");
+            let mut write = Write::new(kind, host_key(&host), batch, anything, "an event");
             write.id = id.text();
             let written = keys::write(&link, write, ANSWER_WITHIN).await;
             let result = match &written {
@@ -68,7 +72,7 @@ pub(super) fn publish(hub: &Hub, host: &HostName, events: &[EventKind]) -> Resul
                 Err(HubError::NoAnswer { .. }) => BatchResult::Unknown,
                 Err(_) => BatchResult::NotStored,
             };
-            published.finish(&id, &batch, result);
+            published.finish(&id, result);
             written?;
         }
         Ok(())

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::connection::HubConnection;
 use super::error::HubError;
-use super::keys::{self, ANSWER_WITHIN, Expected, Range, Stored, Write};
+use super::keys::{self, ANSWER_WITHIN, Expected, Stored, Write};
 use super::lease::{self, LeaseHolder};
+use super::reads::{self, Range};
 use super::streams::StreamKind;
 use crate::domain::host::{HOSTS_MAX, HostInfo, HostKind, HostName, HostPresence, HostState};
 use crate::domain::timestamp::Timestamp;
@@ -206,7 +207,7 @@ pub(super) async fn read_all(link: &HubConnection) -> Result<HostMirror, HubErro
     // host that is lost or is just leaving.
     for kind in [StreamKind::State, StreamKind::Leases] {
         let range = Range::LastOfEach;
-        let all = keys::read_current(link, kind, HOST_KEYS, range, MESSAGES_MAX).await?;
+        let all = reads::read_current(link, kind, HOST_KEYS, range, MESSAGES_MAX).await?;
         for stored in &all {
             mirror.apply(kind, stored);
         }
@@ -320,16 +321,9 @@ pub(super) async fn remove(link: &HubConnection, host: &HostState) -> Result<(),
     if record_in(&record).is_none_or(|found| found.session != host.session) {
         return Ok(());
     }
-    let stream = link.stream(kind).await?;
     // A later record has a higher sequence number, and stays.
-    let purge = stream.purge().sequence(record.sequence + 1);
-    let purge = purge.filter(link.subject(kind, &key));
-    let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
-    match tokio::time::timeout(ANSWER_WITHIN, purge.into_future()).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(why)) => Err(no_answer(why.to_string())),
-        Err(why) => Err(no_answer(why.to_string())),
-    }
+    keys::purge(link, kind, &key, record.sequence + 1).await?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::error::HubError;
 use super::host_records::{self, HOST_KEYS, HostMirror};
 use super::stored::{self, Stored};
 use super::streams::StreamKind;
-use super::watch::{self, StreamChange, WatchedPart};
+use super::watch::{self, StreamChange, WatchedKeys};
 use crate::domain::host::{HOSTS_MAX, HostPresence, HostState};
 
 /// Pause between two looks at the messages that have arrived while a host is present. The hub is asked only if a lease is
@@ -111,7 +111,11 @@ pub(super) fn start(hub: &Hub, report: HostReport) -> Result<Box<dyn Send>, Stor
                     let _ = wake.try_send(());
                 }
             };
-            watch::follow(link, kind, (HOST_KEYS, WatchedPart::All), first, on_change)
+            let keys = WatchedKeys {
+                keys: HOST_KEYS,
+                is_headers_only: false,
+            };
+            watch::follow(link, kind, keys, first, on_change)
         })?;
         running.tasks.push(following);
     }

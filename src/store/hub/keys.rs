@@ -1,30 +1,25 @@
 //! Reads and writes of single messages: the last state of a key, and writes that fail if the state has changed.
 
+use std::future::IntoFuture;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{RawMessageError, RawMessageErrorKind};
 use async_nats::jetstream::{self, ErrorCode};
-use futures::StreamExt;
 
 use super::connection::HubConnection;
 use super::error::HubError;
 use super::stored;
 pub(super) use super::stored::Stored;
-use super::streams::{self, OpenStream, StreamKind};
+use super::streams::{self, StreamKind};
 
 /// Maximum time of an operation, with the election of a new leader after a server has ended.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-/// Maximum time in which a read of many messages gets the next one.
-const NEXT_WITHIN: Duration = Duration::from_secs(4);
 /// Pause before a failed request is repeated.
-const PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of messages that are requested at once.
-const BATCH: usize = 500;
-/// How long the server keeps a consumer whose client was killed.
-const CONSUMER_LIFE: Duration = Duration::from_secs(10);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// Header with the subjects whose last message a write expects.
+const EXPECTED_SUBJECTS: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// What must be true for a write to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +27,8 @@ pub(super) enum Expected {
     Anything,
     /// The last message of the key has this sequence number; 0 if the key has none.
     Key(u64),
+    /// The last message of these keys has this sequence number; 0 if they have none. The keys may contain `*` and `>`.
+    Keys(&'static str, u64),
     /// The last message of the whole stream has this sequence number.
     Stream(u64),
 }
@@ -90,6 +87,11 @@ pub(super) async fn write(
     message = match write.expected {
         Expected::Anything => message,
         Expected::Key(sequence) => message.expected_last_subject_sequence(sequence),
+        Expected::Keys(keys, sequence) => {
+            let subjects = link.subject(write.kind, keys);
+            let message = message.expected_last_subject_sequence(sequence);
+            message.header(EXPECTED_SUBJECTS, subjects.as_str())
+        }
         Expected::Stream(sequence) => message.expected_last_sequence(sequence),
     };
     if let Some(life) = write.life {
@@ -171,8 +173,18 @@ async fn find_stored(
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
     let is_own = |stored: &Stored| stored.id == write.id && !stored.is_unsigned;
-    if let Some(own) = read(link, write.kind, &write.key).await?.filter(is_own) {
+    let stored = read(link, write.kind, &write.key).await?;
+    if let Some(own) = &stored
+        && is_own(own)
+    {
         return Ok(Some(own.sequence));
+    }
+    if let Expected::Keys(keys, last) = write.expected {
+        let is_old = stored.is_none_or(|stored| stored.sequence <= last);
+        // The write would be the last one of its key, so another one of the keys came before it.
+        if is_old && next(link, write.kind, keys, last + 1).await?.is_some() {
+            return Ok(None);
+        }
     }
     if let Expected::Stream(last) = write.expected {
         // Only this write or the one that came before it can have the next sequence number.
@@ -327,113 +339,20 @@ async fn get(
     }
 }
 
-/// Which messages [`read_many`] returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Range {
-    /// The last message of each key.
-    LastOfEach,
-    /// All messages from this sequence number on.
-    From(u64),
-}
-
-/// Returns the messages of the keys `key`, which may be `>` for all keys, in the order in which they were stored; at most
-/// `most`.
-pub(super) async fn read_many(
+/// Removes the messages of the keys `key` whose sequence number is lower than `below`. Returns their number.
+pub(super) async fn purge(
     link: &HubConnection,
     kind: StreamKind,
     key: &str,
-    range: Range,
-    most: usize,
-) -> Result<Vec<Stored>, HubError> {
-    let began = Instant::now();
-    let subject = link.subject(kind, key);
-    loop {
-        let stream = link.stream(kind).await?;
-        let read = try_read_many(link, kind, &stream, &subject, range, most);
-        let error = match read.await {
-            Ok(messages) => return Ok(messages),
-            Err(error) => error,
-        };
-        if is_gone(error.as_ref()) {
-            link.forget_stream(kind).await;
-        }
-        link.check_permission(kind, &subject, began)?;
-        if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
-        }
-        tokio::time::sleep(PAUSE).await;
+    below: u64,
+) -> Result<u64, HubError> {
+    let stream = link.stream(kind).await?;
+    let purge = stream.purge().sequence(below);
+    let purge = purge.filter(link.subject(kind, key)).into_future();
+    let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
+    match tokio::time::timeout(ANSWER_WITHIN, purge).await {
+        Ok(Ok(purged)) => Ok(purged.purged),
+        Ok(Err(why)) => Err(no_answer(why.to_string())),
+        Err(why) => Err(no_answer(why.to_string())),
     }
-}
-
-async fn try_read_many(
-    link: &HubConnection,
-    kind: StreamKind,
-    stream: &OpenStream,
-    subject: &str,
-    range: Range,
-    most: usize,
-) -> Result<Vec<Stored>, async_nats::Error> {
-    let config = pull::Config {
-        deliver_policy: match range {
-            Range::LastOfEach => DeliverPolicy::LastPerSubject,
-            Range::From(start_sequence) => DeliverPolicy::ByStartSequence {
-                start_sequence: start_sequence.max(1),
-            },
-        },
-        filter_subject: subject.into(),
-        ack_policy: AckPolicy::None,
-        inactive_threshold: CONSUMER_LIFE,
-        memory_storage: true,
-        num_replicas: 1,
-        ..pull::Config::default()
-    };
-    let consumer = stream.create_consumer(config).await?;
-    let mut left = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
-    let mut all = Vec::new();
-    while left > 0 && all.len() < most {
-        let batch = left.min(BATCH).min(most - all.len());
-        let mut messages = consumer.fetch().max_messages(batch).messages().await?;
-        let before = all.len();
-        while let Some(message) = tokio::time::timeout(NEXT_WITHIN, messages.next()).await? {
-            let message = message?;
-            let info = message.info()?;
-            if info.consumer_sequence != all.len() as u64 + 1 {
-                return Err("a message was lost on its way".into());
-            }
-            left = usize::try_from(info.pending).unwrap_or(usize::MAX);
-            let sequence = info.stream_sequence;
-            all.push(stored::from_consumer(link, kind, &message, sequence));
-        }
-        if all.len() == before {
-            break;
-        }
-    }
-    // If this fails, the server removes the consumer later.
-    let name = consumer.cached_info().name.clone();
-    let _ = stream.delete_consumer(&name).await;
-    Ok(all)
-}
-
-/// Returns what [`read_many`] does, and then everything that was stored meanwhile. [`read_many`] may ask a server that is
-/// behind the leader; the result of this function is current.
-pub(super) async fn read_current(
-    link: &HubConnection,
-    kind: StreamKind,
-    key: &str,
-    range: Range,
-    most: usize,
-) -> Result<Vec<Stored>, HubError> {
-    let mut all = read_many(link, kind, key, range, most).await?;
-    let first = match range {
-        Range::LastOfEach => 1,
-        Range::From(first) => first,
-    };
-    while all.len() < most {
-        let from = all.last().map_or(first, |last| last.sequence + 1);
-        match next(link, kind, key, from).await? {
-            Some(message) => all.push(message),
-            None => break,
-        }
-    }
-    Ok(all)
 }

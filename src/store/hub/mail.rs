@@ -1,49 +1,57 @@
 //! Messages on a hub: one subject per inbox, and one key with the position up to which the owner has read it.
 
 use std::collections::{HashMap, HashSet};
-use std::future::IntoFuture;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt;
-use serde::{Deserialize, Serialize};
 
 use super::super::StoreError;
 use super::super::cursor::Cursor;
 use super::super::inbox::{BYTES_MAX, MESSAGES_MAX};
 use super::super::mail_store::{ReadyFilter, RecentMessages, UnreadCount, UnreadMessages};
+use super::catch_up::{self, CopiedKeys, Rereads};
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
-use super::keys::{self, ANSWER_WITHIN, Expected, Range, Stored, Write};
+use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::mail_records::{ID_MAX, NewestMessages, Positions, ReadPosition, SeenIds, parse};
+use super::reads::{self, Range, SINGLE_READS_MAX};
+use super::sent_once::{SentOnce, SentState};
+use super::stored::Stored;
 use super::streams::StreamKind;
 use super::values::{self, Versioned};
-use crate::domain::ids::{MessageId, Name};
-use crate::domain::mail::{DeliveryState, MailMessage};
+use crate::domain::ids::Name;
+use crate::domain::mail::MailMessage;
 use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of messages of one inbox that are counted or searched.
+/// Maximum number of messages of one inbox that are searched, and maximum number of inboxes.
 const SEARCH_MAX: usize = 100_000;
-/// Maximum length of an id that the server compares, in bytes.
-const ID_MAX: usize = 200;
+/// Maximum number of messages, with those that are not signed, that one read of an inbox fetches.
+const FETCHED_MAX: usize = 2000;
+/// Number of messages of one inbox that are fetched at once.
+const FETCHED_AT_ONCE: usize = 64;
+/// Number of messages of all inboxes that are counted at once.
+const COUNTED_AT_ONCE: usize = 500;
+/// Maximum number of messages that are stored while the newest ones are read.
+const MEANWHILE_MAX: usize = 1000;
+/// Number of inboxes that are asked at the same time.
+const ASKED_AT_ONCE: usize = 32;
 
-/// The read position of an inbox.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct ReadPosition {
-    /// The sequence number of the last message that was read.
-    pub offset: u64,
-    /// Name of the log to which the reader is about to write messages; empty if there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub log: String,
-    /// The position after these messages.
-    #[serde(default)]
-    pub upto: u64,
-    /// The session of the reader that has written this.
-    #[serde(default)]
-    pub session: String,
-}
+/// The keys of the read positions.
+const POSITIONS: CopiedKeys = CopiedKeys {
+    kind: StreamKind::State,
+    keys: "position.*",
+    most: SEARCH_MAX,
+    hides_others: |_| false,
+};
 
 /// The messages of a crew on a hub.
 #[derive(Debug, Clone)]
 pub(super) struct HubMail {
     pub hub: Hub,
+    newest: Arc<Mutex<NewestMessages>>,
+    positions: Arc<Mutex<Positions>>,
+    /// The ids of messages that this process has read, by inbox.
+    seen: Arc<Mutex<HashMap<Name, SeenIds>>>,
 }
 
 pub(super) fn position_key(name: &Name) -> String {
@@ -51,6 +59,15 @@ pub(super) fn position_key(name: &Name) -> String {
 }
 
 impl HubMail {
+    pub fn new(hub: Hub) -> HubMail {
+        HubMail {
+            hub,
+            newest: Arc::default(),
+            positions: Arc::default(),
+            seen: Arc::default(),
+        }
+    }
+
     pub fn append(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
         let id = message.id.0.as_str();
         let id = match id {
@@ -60,19 +77,24 @@ impl HubMail {
         self.write(to, message, id)
     }
 
-    /// Stores the message unless one of this kind about the same request is stored. Of several senders that find none at
-    /// the same time, the server stores the message of one, because the messages have the same id.
+    /// Stores the message unless one of this kind about the same request was stored in this way. Of several senders at the
+    /// same time, the server stores the message of one, because the messages have the same id.
     pub fn append_once(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
-        let about = message.request_id();
-        let stored = self.read_all(to, 0, SEARCH_MAX)?;
-        let is_same = |(_, other): &(u64, MailMessage)| {
-            other.kind == message.kind && other.request_id() == about
+        let about = message.request_id().unwrap_or_default();
+        let sending = match SentOnce::begin(&self.hub, to, message, &about)? {
+            SentState::Sent => return Ok(()),
+            SentState::Unknown(sending) => sending,
         };
-        if stored.iter().any(is_same) {
-            return Ok(());
+        // An earlier sender may have been killed, or is sending it now.
+        let is_same = |other: &MailMessage| {
+            other.kind == message.kind && other.request_id().unwrap_or_default() == about
+        };
+        let stored = self.read_all(to, sending.after())?;
+        if !stored.iter().any(is_same) {
+            self.write(to, message, format!("{to}/{}/{about}", message.kind))?;
         }
-        let about = about.map(|id| id.0).unwrap_or_default();
-        self.write(to, message, format!("{to}/{}/{about}", message.kind))
+        sending.finish(&self.hub);
+        Ok(())
     }
 
     pub fn write(&self, to: &Name, message: &MailMessage, id: String) -> Result<(), StoreError> {
@@ -94,20 +116,15 @@ impl HubMail {
         Ok(())
     }
 
-    /// Returns the messages of an inbox after the position `after`, with their sequence numbers.
-    fn read_all(
-        &self,
-        name: &Name,
-        after: u64,
-        most: usize,
-    ) -> Result<Vec<(u64, MailMessage)>, StoreError> {
+    /// Returns the messages of an inbox after the position `after`.
+    fn read_all(&self, name: &Name, after: u64) -> Result<Vec<MailMessage>, StoreError> {
         let key = name.to_string();
         let stored = self.hub.run(move |link| async move {
             let range = Range::From(after + 1);
-            keys::read_current(&link, StreamKind::Mail, &key, range, most).await
+            reads::read_current(&link, StreamKind::Mail, &key, range, SEARCH_MAX).await
         })?;
         let signed = stored.iter().filter(|stored| !stored.is_unsigned);
-        Ok(signed.map(|s| (s.sequence, parse(s))).collect())
+        Ok(signed.map(parse).collect())
     }
 
     pub fn position(&self, name: &Name) -> Result<Versioned<ReadPosition>, StoreError> {
@@ -115,7 +132,7 @@ impl HubMail {
     }
 
     /// Returns the first messages after the position `after`, up to the limits of one read. Stops before the first message
-    /// that is not ready.
+    /// that is not ready. Skips messages without a valid signature, and those that were read before under the same id.
     pub fn unread(
         &self,
         name: &Name,
@@ -123,158 +140,277 @@ impl HubMail {
         is_ready: &ReadyFilter<'_>,
     ) -> Result<UnreadMessages, StoreError> {
         let key = name.to_string();
-        let stored = self.hub.run(move |link| async move {
-            let (mut all, mut bytes) = (Vec::<Stored>::new(), 0);
-            let (mut last, mut ignored) = (after, 0);
-            while all.len() < MESSAGES_MAX && bytes < BYTES_MAX && ignored < SEARCH_MAX {
-                let next = keys::next(&link, StreamKind::Mail, &key, last + 1).await?;
-                let Some(stored) = next else {
-                    break;
-                };
-                last = stored.sequence;
-                if stored.is_unsigned {
-                    ignored += 1;
-                    continue;
-                }
-                bytes += stored.payload.len();
-                all.push(stored);
-            }
-            Ok(all)
-        })?;
+        let stored = self
+            .hub
+            .run(move |link| async move { fetch(&link, &key, after).await })?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = seen.entry(name.clone()).or_default();
         let (mut upto, mut messages) = (after, Vec::<MailMessage>::new());
         let mut ids = HashSet::new();
         for stored in &stored {
-            let message = parse(stored);
-            if !is_ready(&message) {
-                break;
+            if !stored.is_unsigned {
+                let message = parse(stored);
+                if !is_ready(&message) {
+                    break;
+                }
+                // The server may store a message twice if it is sent again later than the server remembers ids.
+                let is_repeated = seen.is_repeated(after, stored.sequence, &message.id.0);
+                if ids.insert(message.id.0.clone()) && !is_repeated {
+                    messages.push(message);
+                }
             }
             upto = stored.sequence;
-            // The server may store a message twice if an outage is longer than it remembers ids.
-            if ids.insert(message.id.0.clone()) {
-                messages.push(message);
-            }
         }
         let cursor = Cursor {
             offset: upto,
             mark: None,
         };
         let inbox = format!("the inbox of {name} on the hub");
-        Ok(UnreadMessages::new(messages, cursor, inbox))
+        let mut unread = UnreadMessages::new(messages, cursor, inbox);
+        unread.moves_position = unread.messages.is_empty() && upto > after;
+        Ok(unread)
     }
 
+    /// Returns the newest messages. Reads only those that were stored since the last call.
     pub fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
-        let stored = self.hub.run(move |link| async move {
-            // This finds out whether the stream still exists.
-            keys::next(&link, StreamKind::Mail, ">", 1).await?;
-            let info = link.stream(StreamKind::Mail).await?.get_info().await;
-            let info = info.map_err(|why| link.no_answer(ANSWER_WITHIN, why.to_string()))?;
-            let first = (info.state.last_sequence + 1).saturating_sub(limit as u64);
-            let range = Range::From(first);
-            // A message that was stored meanwhile replaces the oldest one.
-            keys::read_current(&link, StreamKind::Mail, "*", range, usize::MAX).await
-        })?;
-        let mut read_to = HashMap::new();
-        let mut messages = Vec::new();
-        let newest = stored.iter().skip(stored.len().saturating_sub(limit));
-        for stored in newest.filter(|stored| !stored.is_unsigned) {
-            let Ok(name) = Name::party(&stored.key) else {
-                continue;
-            };
-            let position = match read_to.get(&name) {
-                Some(position) => *position,
-                None => {
-                    let found = self.position(&name)?.value.unwrap_or_default().offset;
-                    read_to.insert(name, found);
-                    found
-                }
-            };
-            let state = if stored.sequence <= position {
-                DeliveryState::Delivered
-            } else {
-                DeliveryState::Sent
-            };
-            messages.push((parse(stored), state));
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, known) = if newest.limit < limit {
+            (0, 0)
+        } else {
+            (newest.sequence, newest.epoch)
+        };
+        let most = newest.limit.max(limit);
+        let read = self
+            .hub
+            .run(move |link| async move { read_newest(&link, from, known, most).await })?;
+        if read.is_complete {
+            newest.begin(most);
         }
+        newest.epoch = read.epoch;
+        read.messages.iter().for_each(|stored| newest.add(stored));
+        newest.sequence = newest.sequence.max(read.upto);
+        let positions = self.current_positions()?;
         Ok(RecentMessages {
-            messages,
+            messages: newest.newest(limit, &positions),
             notices: self.hub.take_problems(),
         })
     }
 
+    /// Returns the copy of the read positions with every change that was stored before this call.
+    fn current_positions(&self) -> Result<MutexGuard<'_, Positions>, StoreError> {
+        let positions = self.positions.lock();
+        let mut positions = positions.unwrap_or_else(PoisonError::into_inner);
+        let (from, epoch) = (positions.sequence, positions.epoch);
+        let missed = self.hub.run(move |link| async move {
+            catch_up::missed(&link, POSITIONS, from, epoch, Rereads::default()).await
+        })?;
+        if missed.is_complete {
+            *positions = Positions::default();
+        }
+        positions.epoch = missed.epoch;
+        missed
+            .records
+            .iter()
+            .for_each(|stored| positions.add(stored));
+        Ok(positions)
+    }
+
+    /// Returns whether one of these inboxes has an unread message. May return true for an inbox of which the owner has not
+    /// skipped all messages without a valid signature yet.
+    pub fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        let inboxes: Vec<(String, u64)> = {
+            let positions = self.current_positions()?;
+            let inboxes = names.iter().map(Name::as_str);
+            inboxes
+                .map(|name| (name.to_string(), positions.of(name)))
+                .collect()
+        };
+        let has_unread = self.hub.run(move |link| async move {
+            let asked = inboxes
+                .into_iter()
+                .map(move |(name, position)| has_next(Arc::clone(&link), name, position));
+            let mut answers = futures::stream::iter(asked).buffer_unordered(ASKED_AT_ONCE);
+            while let Some(has_next) = answers.next().await {
+                if has_next? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })?;
+        Ok(has_unread)
+    }
+
+    /// Counts the unread messages in one pass over all inboxes, which begins at the first unread one.
     pub fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
-        let names = self.hub.run(|link| async move { inboxes(&link).await })?;
-        let mut all = Vec::new();
-        for name in names {
-            let position = self.position(&name)?.value.unwrap_or_default();
-            let unread = self.read_all(&name, position.offset, SEARCH_MAX)?;
-            if let Some((_, oldest)) = unread.first() {
-                all.push(UnreadCount {
-                    name,
-                    count: unread.len(),
-                    oldest: oldest.timestamp,
-                });
+        let last_of_each = self.hub.run(|link| async move {
+            // Notices a stream that does not exist any more.
+            reads::last_sequence(&link, StreamKind::Mail).await?;
+            reads::last_of_each(&link, StreamKind::Mail, "*", SEARCH_MAX).await
+        })?;
+        let mut positions = HashMap::new();
+        let (mut first, mut last) = (u64::MAX, 0);
+        {
+            let copy = self.current_positions()?;
+            for (owner, newest) in last_of_each {
+                let position = copy.of(&owner);
+                if newest > position {
+                    first = first.min(position + 1);
+                    last = last.max(newest);
+                    positions.insert(owner, position);
+                }
             }
         }
+        let counts = self.hub.run(move |link| async move {
+            let mut counts = HashMap::<String, (usize, Timestamp)>::new();
+            while first <= last {
+                let range = Range::From(first);
+                let kind = StreamKind::Mail;
+                let stored = reads::read_many(&link, kind, "*", range, COUNTED_AT_ONCE).await?;
+                let Some(end) = stored.last() else {
+                    break;
+                };
+                first = end.sequence + 1;
+                for stored in &stored {
+                    let position = positions.get(&stored.key);
+                    let is_unread = position.is_some_and(|position| stored.sequence > *position);
+                    if is_unread && !stored.is_unsigned {
+                        let oldest = || (0, parse(stored).timestamp);
+                        let count = counts.entry(stored.key.clone()).or_insert_with(oldest);
+                        count.0 += 1;
+                    }
+                }
+            }
+            Ok(counts)
+        })?;
+        let counts = counts.into_iter().filter_map(|(owner, (count, oldest))| {
+            let name = Name::party(&owner).ok()?;
+            Some(UnreadCount {
+                name,
+                count,
+                oldest,
+            })
+        });
+        let mut all: Vec<UnreadCount> = counts.collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
     }
 }
 
-/// Returns the owners of all inboxes that contain messages.
-async fn inboxes(link: &HubConnection) -> Result<Vec<Name>, HubError> {
-    // This finds out whether the stream still exists.
-    keys::next(link, StreamKind::Mail, ">", 1).await?;
-    let stream = link.stream(StreamKind::Mail).await?;
-    let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
-    let subjects = stream.info_with_subjects(link.subject(StreamKind::Mail, ">"));
-    let mut subjects = subjects.await.map_err(|why| no_answer(why.to_string()))?;
-    let mut names = Vec::new();
-    while let Some(found) = subjects.next().await {
-        let (subject, _) = found.map_err(|why| no_answer(why.to_string()))?;
-        let name = subject.rsplit('.').next().unwrap_or_default();
-        names.extend(Name::party(name).ok());
+/// Returns the first messages of an inbox after the position `after`, up to the limits of one read. Messages without a valid
+/// signature do not count for these limits.
+async fn fetch(link: &HubConnection, key: &str, after: u64) -> Result<Vec<Stored>, HubError> {
+    let (mut all, mut last) = (Vec::<Stored>::new(), after);
+    let (mut count, mut bytes) = (0, 0);
+    while all.len() < FETCHED_MAX {
+        let Some(next) = keys::next(link, StreamKind::Mail, key, last + 1).await? else {
+            break;
+        };
+        let mut fetched = vec![next];
+        if all.len() >= SINGLE_READS_MAX {
+            let range = Range::From(last + 1);
+            let (kind, most) = (StreamKind::Mail, FETCHED_AT_ONCE);
+            let more = reads::read_many(link, kind, key, range, most).await?;
+            // Another server may be behind, and not have the first one yet.
+            if !more.is_empty() {
+                fetched = more;
+            }
+        }
+        for stored in fetched {
+            last = stored.sequence;
+            if !stored.is_unsigned {
+                count += 1;
+                bytes += stored.payload.len();
+            }
+            all.push(stored);
+            if count >= MESSAGES_MAX || bytes >= BYTES_MAX {
+                return Ok(all);
+            }
+        }
     }
-    Ok(names)
+    Ok(all)
+}
+
+/// What [`HubMail::recent`] has read.
+struct NewestRead {
+    messages: Vec<Stored>,
+    /// Whether the copy must be replaced.
+    is_complete: bool,
+    /// The sequence number up to which all messages were read.
+    upto: u64,
+    epoch: u64,
+}
+
+/// Returns the messages after the sequence number `from`, or the newest `most` messages if there are more, or if the stream
+/// may have gone back since the epoch `known`.
+async fn read_newest(
+    link: &HubConnection,
+    from: u64,
+    known: u64,
+    most: usize,
+) -> Result<NewestRead, HubError> {
+    let epoch = link.epoch();
+    let mut read = NewestRead {
+        messages: Vec::new(),
+        is_complete: from == 0 || known != epoch,
+        upto: from,
+        epoch,
+    };
+    while !read.is_complete && read.messages.len() < SINGLE_READS_MAX {
+        match keys::next(link, StreamKind::Mail, "*", read.upto + 1).await? {
+            Some(message) => {
+                read.upto = message.sequence;
+                read.messages.push(message);
+            }
+            None if epoch == link.epoch() => return Ok(read),
+            // The stream is another one.
+            None => read.is_complete = true,
+        }
+    }
+    let last = reads::last_sequence(link, StreamKind::Mail).await?;
+    let first = (last + 1).saturating_sub(most as u64).max(1);
+    if read.is_complete || first > read.upto + 1 {
+        read.is_complete = true;
+        read.upto = first - 1;
+        read.messages.clear();
+    }
+    let (range, bound) = (
+        Range::From(read.upto + 1),
+        most.saturating_add(MEANWHILE_MAX),
+    );
+    let more = reads::read_current(link, StreamKind::Mail, "*", range, bound).await?;
+    read.upto = more
+        .last()
+        .map_or(last.max(read.upto), |last| last.sequence);
+    read.messages.extend(more);
+    Ok(read)
+}
+
+/// Returns whether an inbox has a message after the position `after`. Many messages without a valid signature count as one.
+async fn has_next(link: Arc<HubConnection>, key: String, after: u64) -> Result<bool, HubError> {
+    let mut last = after;
+    for _ in 0..SINGLE_READS_MAX {
+        match keys::next(&link, StreamKind::Mail, &key, last + 1).await? {
+            None => return Ok(false),
+            Some(stored) if stored.is_unsigned => last = stored.sequence,
+            Some(_) => return Ok(true),
+        }
+    }
+    Ok(true)
 }
 
 /// Removes the messages that their recipients have read. Returns their number.
 async fn remove_read(link: &HubConnection) -> Result<u64, HubError> {
     let mut removed = 0;
-    for name in inboxes(link).await? {
-        let stored = keys::read(link, StreamKind::State, &position_key(&name)).await?;
+    for (owner, _) in reads::last_of_each(link, StreamKind::Mail, "*", SEARCH_MAX).await? {
+        let key = format!("position.{owner}");
+        let stored = keys::read(link, StreamKind::State, &key).await?;
         let position = stored.and_then(|s| serde_json::from_slice::<ReadPosition>(&s.payload).ok());
         let offset = position.unwrap_or_default().offset;
-        if offset == 0 {
-            continue;
-        }
-        let stream = link.stream(StreamKind::Mail).await?;
-        let purge = stream.purge().sequence(offset + 1);
-        let purge = purge.filter(link.subject(StreamKind::Mail, name.as_str()));
-        let purged = tokio::time::timeout(ANSWER_WITHIN, purge.into_future()).await;
-        if let Ok(Ok(purged)) = purged {
-            removed += purged.purged;
+        if offset > 0 {
+            // If an inbox cannot be emptied, another one may be.
+            let purged = keys::purge(link, StreamKind::Mail, &owner, offset + 1).await;
+            removed += purged.unwrap_or_default();
         }
     }
     Ok(removed)
-}
-
-/// Parses a stored message. Another program may have stored something else; the recipient then gets it as a text.
-fn parse(stored: &Stored) -> MailMessage {
-    let parsed = serde_json::from_slice::<MailMessage>(&stored.payload);
-    let mut message = parsed.unwrap_or_else(|_| MailMessage {
-        id: MessageId::default(),
-        kind: crate::domain::mail::MailKind::default(),
-        from: "unknown".into(),
-        to: stored.key.clone(),
-        content: String::from_utf8_lossy(&stored.payload).into_owned(),
-        timestamp: Timestamp::default(),
-        extra: serde_json::Map::new(),
-    });
-    if message.id.0.is_empty() {
-        message.id = MessageId(format!("{}-{}", stored.key, stored.sequence));
-    }
-    if message.to.is_empty() {
-        message.to.clone_from(&stored.key);
-    }
-    message
 }

@@ -17,11 +17,15 @@ mod import;
 mod keys;
 mod lease;
 mod mail;
+mod mail_records;
 mod problems;
 mod reader;
+mod reads;
+mod request_records;
 mod requests;
 mod retry;
 mod roster;
+mod sent_once;
 mod settings;
 mod signature;
 mod stored;
@@ -56,7 +60,7 @@ impl Hub {
         Stores {
             board: Board::with_store(self.board_store()),
             mailbox: Mailbox::with_store(Arc::new(reader::HubMailbox::new(hub(), root))),
-            requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
+            requests: Requests::with_store(Arc::new(requests::HubRequests::new(hub()))),
             roster: Roster::with_store(Arc::new(roster::HubRoster::new(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
             hosts: Some(Arc::new(hosts::HubHosts(hub()))),

@@ -14,7 +14,8 @@ use super::super::transcript::{self, TranscriptFile};
 use super::connection::Hub;
 use super::error::HubError;
 use super::lease::{Attempt, Lease};
-use super::mail::{HubMail, ReadPosition, position_key};
+use super::mail::{HubMail, position_key};
+use super::mail_records::ReadPosition;
 use super::values;
 use crate::domain::ids::Name;
 use crate::domain::mail::MailMessage;
@@ -33,7 +34,7 @@ pub(super) struct HubMailbox {
 impl HubMailbox {
     pub(super) fn new(hub: Hub, root: &Path) -> HubMailbox {
         HubMailbox {
-            mail: HubMail { hub },
+            mail: HubMail::new(hub),
             root: root.to_path_buf(),
         }
     }
@@ -69,6 +70,10 @@ impl MailStore for HubMailbox {
 
     fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
         self.mail.count_unread()
+    }
+
+    fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        self.mail.has_unread(names)
     }
 
     fn open_session(
@@ -189,6 +194,10 @@ impl ReaderSession for HubReaderSession {
         if !self.lease.is_valid() {
             return Err(lost(&self.name));
         }
+        if unread.moves_position {
+            // Otherwise the next read would begin at the skipped messages again.
+            self.acknowledge(&unread.upto)?;
+        }
         Ok(unread)
     }
 
@@ -211,6 +220,7 @@ impl ReaderSession for HubReaderSession {
 /// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
 #[cfg(test)]
 mod tests {
+    use super::super::sent_once::SentOnce;
     use super::super::test_server::TestServer;
     use super::*;
     use crate::domain::ids::MessageId;
@@ -264,5 +274,53 @@ mod tests {
             assert!(is_lost, "{error}");
         }
         assert_eq!(mailbox.peek(&bob, &|_| true).unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_that_is_sent_again_much_later_is_read_once() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
+        mailbox.append(&bob, &message).unwrap();
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let unread = session.read_ready(&|_| true).unwrap();
+        session.acknowledge(&unread.upto).unwrap();
+        drop(session);
+        // The server has forgotten the id meanwhile.
+        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+        let peeked = mailbox.peek(&bob, &|_| true).unwrap();
+        assert!(peeked.messages.is_empty() && peeked.needs_reader());
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
+        assert!(!mailbox.peek(&bob, &|_| true).unwrap().needs_reader());
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_about_a_request_is_sent_once_after_its_sender_was_killed() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::PlanResponse);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        for (request, is_stored) in [("r1", true), ("r2", false)] {
+            let (id, kind) = (id.clone(), kind.clone());
+            let mut message = MailMessage::new(id, kind, &lead, &bob, request, Timestamp(1.0));
+            message.extra.insert("request_id".into(), request.into());
+            let about = message.request_id().unwrap();
+            SentOnce::begin(&server.hub(), &bob, &message, &about).unwrap();
+            if is_stored {
+                // The server has forgotten the id meanwhile.
+                mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+            }
+            // The sender is killed here.
+            for _ in 0..2 {
+                mailbox.append_once(&bob, &message).unwrap();
+            }
+        }
+        let other = HubMailbox::new(server.hub(), root.path());
+        assert_eq!(other.count_unread().unwrap()[0].count, 2);
     }
 }

@@ -1,23 +1,131 @@
-//! Approval requests on a hub: one key per request.
+//! Approval requests on a hub: one key per request. A client has a copy, which is completed before each read. Old decided
+//! requests are removed, so that the stream does not become full.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::super::StoreError;
 use super::super::request_store::{RequestEdit, RequestStore, RequestsSnapshot};
-use super::connection::Hub;
+use super::catch_up::{self, CopiedKeys, Rereads};
+use super::connection::{Hub, HubConnection};
 use super::error::HubError;
-use super::keys::{self, Range};
+use super::host_records::now;
+use super::keys;
+use super::reads::{self, Range};
+use super::request_records::{BOUNDS, RequestBounds, RequestMirror};
+use super::sent_once;
 use super::streams::StreamKind;
 use super::values;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
+use crate::domain::timestamp::Timestamp;
 
-/// Maximum number of requests that are read.
-const REQUESTS_MAX: usize = 100_000;
+/// The keys of the requests. What was sent about a request is below its key.
+const REQUESTS: CopiedKeys = CopiedKeys {
+    kind: StreamKind::State,
+    keys: "request.*",
+    most: 100_000,
+    hides_others: |_| false,
+};
+/// Of so many new requests of a process, the first one makes the process remove old ones.
+const CREATED: u64 = 100;
+/// Maximum number of requests that are removed at once.
+const REMOVED_MAX: usize = 500;
 
 #[derive(Debug)]
-pub(super) struct HubRequests(pub(super) Hub);
+pub(super) struct HubRequests {
+    hub: Hub,
+    mirror: Mutex<RequestMirror>,
+    bounds: RequestBounds,
+    created: AtomicU64,
+    /// Whether this login must not remove requests. Another process of the crew removes them then.
+    cannot_remove: Arc<AtomicBool>,
+}
 
 fn key(id: &RequestId) -> String {
     format!("request.{id}")
+}
+
+impl HubRequests {
+    pub(super) fn new(hub: Hub) -> HubRequests {
+        HubRequests {
+            hub,
+            mirror: Mutex::default(),
+            bounds: BOUNDS,
+            created: AtomicU64::new(0),
+            cannot_remove: Arc::default(),
+        }
+    }
+
+    /// Stores a request if its key has this revision. If the stream is full, first removes old requests.
+    fn store(&self, request: &Request, revision: u64) -> Result<Option<u64>, StoreError> {
+        let (key, what) = (key(&request.id), "the request");
+        match values::write(&self.hub, &key, request, revision, what) {
+            Err(StoreError::Hub(full @ HubError::Full { .. })) => {
+                let bounds = self.bounds;
+                let removed = self
+                    .hub
+                    .run(move |link| async move { remove_excess(&link, bounds).await });
+                if !removed.is_ok_and(|removed| removed > 0) {
+                    return Err(full.into());
+                }
+                values::write(&self.hub, &key, request, revision, what)
+            }
+            written => written,
+        }
+    }
+
+    /// Removes old requests in the background, once in a while.
+    fn remove_sometimes(&self) {
+        let number = self.created.fetch_add(1, Ordering::Relaxed);
+        if !number.is_multiple_of(CREATED) || self.cannot_remove.load(Ordering::Relaxed) {
+            return;
+        }
+        let (bounds, cannot_remove) = (self.bounds, Arc::clone(&self.cannot_remove));
+        // If this fails, another process or the next attempt removes them.
+        let _ = self.hub.spawn(move |link| async move {
+            let began = Instant::now();
+            let result = remove_excess(&link, bounds).await;
+            let is_denied = || {
+                link.denial(StreamKind::State, "stream.purge", began)
+                    .is_some()
+            };
+            if result.is_err() && is_denied() {
+                cannot_remove.store(true, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// Removes the decided requests that are too many, too large or too old, and what was stored about requests that are gone.
+/// Returns the number of removed messages.
+async fn remove_excess(link: &HubConnection, bounds: RequestBounds) -> Result<u64, HubError> {
+    let CopiedKeys {
+        kind, keys, most, ..
+    } = REQUESTS;
+    // Read before the requests, so that the request of each record is known unless it is gone.
+    let records = sent_once::all(link).await?;
+    let stored = reads::read_current(link, kind, keys, Range::LastOfEach, most).await?;
+    let mut requests = RequestMirror::default();
+    stored.iter().for_each(|stored| requests.apply(stored));
+    let mut removed = 0;
+    let excess = requests.excess(bounds, now());
+    for (key, sequence) in excess.into_iter().take(REMOVED_MAX) {
+        // A later change has a higher sequence number, and stays.
+        removed += keys::purge(link, kind, &format!("request.{key}"), sequence + 1).await?;
+        removed += keys::purge(link, kind, &format!("request.{key}.>"), u64::MAX).await?;
+    }
+    let known = requests.keys();
+    let is_over = |at: Timestamp| now().0 - at.0 > bounds.age;
+    let gone = records
+        .iter()
+        .filter(|record| is_over(record.stored_at) && !known.contains(record.request.as_str()));
+    for record in gone.take(REMOVED_MAX) {
+        let key = format!("request.{}.>", record.request);
+        removed += keys::purge(link, kind, &key, record.sequence + 1).await?;
+    }
+    Ok(removed)
 }
 
 impl RequestStore for HubRequests {
@@ -25,46 +133,44 @@ impl RequestStore for HubRequests {
         if !request.id.is_safe() {
             return Err(StoreError::NoRequest(request.id.clone()));
         }
-        let (key, what) = (key(&request.id), "the request");
         let exists = || StoreError::from(HubError::RequestExists(request.id.to_string()));
-        if values::write(&self.0, &key, request, 0, what)?.is_some() {
-            return Ok(());
+        if self.store(request, 0)?.is_none() {
+            // A request without a valid signature is replaced.
+            let found = values::read::<Request>(&self.hub, &key(&request.id))?;
+            if found.value.is_some() {
+                return Err(exists());
+            }
+            let written = self.store(request, found.revision)?;
+            written.ok_or_else(exists)?;
         }
-        // A request without a valid signature is replaced.
-        let found = values::read::<Request>(&self.0, &key)?;
-        if found.value.is_some() {
-            return Err(exists());
-        }
-        let written = values::write(&self.0, &key, request, found.revision, what)?;
-        written.map(|_| ()).ok_or_else(exists)
+        self.remove_sometimes();
+        Ok(())
     }
 
     fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         if !id.is_safe() {
             return Ok(None);
         }
-        Ok(values::read(&self.0, &key(id))?.value)
+        Ok(values::read(&self.hub, &key(id))?.value)
     }
 
     fn read_all(&self) -> Result<RequestsSnapshot, StoreError> {
-        let stored = self.0.run(|link| async move {
-            let (kind, range) = (StreamKind::State, Range::LastOfEach);
-            keys::read_current(&link, kind, "request.*", range, REQUESTS_MAX).await
+        let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, epoch) = (mirror.sequence, mirror.epoch);
+        let missed = self.hub.run(move |link| async move {
+            catch_up::missed(&link, REQUESTS, from, epoch, Rereads::default()).await
         })?;
-        let mut out = RequestsSnapshot::default();
-        for stored in stored.iter().filter(|stored| !stored.is_unsigned) {
-            match values::parse::<Request>(stored) {
-                Ok(request) => {
-                    // A request that was changed during the read comes twice.
-                    out.requests.retain(|other| other.id != request.id);
-                    out.requests.push(request);
-                }
-                Err(why) => out.notices.push(format!("a request is ignored: {why}")),
-            }
+        if missed.is_complete {
+            *mirror = RequestMirror::default();
         }
-        out.notices.extend(self.0.take_problems());
-        let by_time = |a: &Request, b: &Request| a.created_at.0.total_cmp(&b.created_at.0);
-        out.requests.sort_by(by_time);
+        mirror.epoch = missed.epoch;
+        missed
+            .records
+            .iter()
+            .for_each(|stored| mirror.apply(stored));
+        mirror.forget_excess(self.bounds, now());
+        let mut out = mirror.snapshot();
+        out.notices.extend(self.hub.take_problems());
         Ok(out)
     }
 
@@ -72,10 +178,73 @@ impl RequestStore for HubRequests {
         if !id.is_safe() {
             return Err(StoreError::NoRequest(id.clone()));
         }
-        values::change(&self.0, &key(id), "request", |found: Option<Request>| {
+        values::change(&self.hub, &key(id), "request", |found: Option<Request>| {
             let mut request = found.ok_or_else(|| StoreError::NoRequest(id.clone()))?;
             let is_stored = edit(&mut request)?;
             Ok((is_stored.then(|| request.clone()), request))
         })
+    }
+}
+
+/// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pretty_assertions::assert_eq;
+
+    use super::super::test_server::TestServer;
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::domain::request::RequestKind;
+
+    fn request(number: u32) -> Request {
+        let (id, bob) = (
+            RequestId(format!("r{number}")),
+            Name::member("bob").unwrap(),
+        );
+        let (kind, at) = (RequestKind::Plan, Timestamp(f64::from(number)));
+        Request::new(id, kind, bob.clone(), bob, "the plan".into(), at)
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn many_requests_stay_bounded_and_pending_ones_stay() {
+        let server = TestServer::start();
+        let bounds = RequestBounds { count: 5, ..BOUNDS };
+        let requests = HubRequests {
+            bounds,
+            ..HubRequests::new(server.hub())
+        };
+        let other = HubRequests {
+            bounds,
+            ..HubRequests::new(server.hub())
+        };
+        let count = u32::try_from(CREATED).unwrap() + 1;
+        for number in 0..count {
+            let request = request(number);
+            requests.create(&request).unwrap();
+            if number % 10 != 0 {
+                let withdrawn = requests.change(&request.id, &mut |request| {
+                    request.withdraw("not needed", Timestamp(1.0))?;
+                    Ok(true)
+                });
+                withdrawn.unwrap();
+            }
+        }
+        let snapshot = other.read_all().unwrap();
+        let (pending, decided): (Vec<Request>, Vec<Request>) =
+            snapshot.requests.into_iter().partition(Request::is_pending);
+        assert_eq!((pending.len(), decided.len()), (11, 5));
+        assert_eq!(decided[4].id.0, "r99");
+        // The old ones are removed from the hub too.
+        let began = Instant::now();
+        while other.get(&RequestId("r1".into())).unwrap().is_some() {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for request in pending.iter().chain(&decided) {
+            assert_eq!(other.get(&request.id).unwrap().as_ref(), Some(request));
+        }
     }
 }

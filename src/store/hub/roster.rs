@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use super::super::StoreError;
 use super::super::roster_store::{RosterStore, TeamEdit};
-use super::catch_up::{self, CopiedKeys};
+use super::catch_up::{self, CopiedKeys, Rereads};
 use super::connection::Hub;
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Stored, Write};
 use super::problems::ReportedProblems;
+use super::reads;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
 use super::team_records::{RosterWrite, TEAM_KEY, TeamMirror};
@@ -20,6 +21,7 @@ const MEMBERS: CopiedKeys = CopiedKeys {
     kind: StreamKind::State,
     keys: "member.*",
     most: 100_000,
+    hides_others: |_| false,
 };
 
 #[derive(Debug)]
@@ -27,15 +29,6 @@ pub(super) struct HubRoster {
     hub: Hub,
     mirror: Mutex<TeamMirror>,
     reported: ReportedProblems,
-}
-
-/// Why an attempt to change the roster has to be repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RosterConflict {
-    /// Something in the stream was changed while a member joined.
-    Stream,
-    /// A key has another revision than the copy, whose position is given.
-    Key((u64, u64)),
 }
 
 /// Returns the content of a record. One without a valid signature counts as empty, so that the next change replaces it.
@@ -60,21 +53,20 @@ impl HubRoster {
         self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the copy with every change that was stored before this call. If `is_join`, also returns a sequence number
-    /// up to which the copy contains the whole stream; otherwise 0.
-    fn current(&self, is_join: bool) -> Result<(MutexGuard<'_, TeamMirror>, u64), StoreError> {
+    /// Returns the copy with every change that was stored before this call. If `is_join`, also notices a stream that was
+    /// created again without an interruption of the connection.
+    fn current(&self, is_join: bool) -> Result<MutexGuard<'_, TeamMirror>, StoreError> {
         let mut mirror = self.mirror();
         let (from, epoch) = (mirror.sequence, mirror.epoch);
-        let (last, head, missed) = self.hub.run(move |link| async move {
-            let last = if is_join {
-                catch_up::last_sequence(&link, StreamKind::State).await?
-            } else {
-                0
-            };
+        let (head, missed) = self.hub.run(move |link| async move {
+            if is_join {
+                reads::last_sequence(&link, StreamKind::State).await?;
+            }
             // The members are read last, because a member that leaves the key `team` has its own key before.
             let head = keys::read(&link, StreamKind::State, TEAM_KEY).await?;
-            let missed = catch_up::missed(&link, MEMBERS, from, epoch).await?;
-            Ok((last, head, missed))
+            let rereads = Rereads::default();
+            let missed = catch_up::missed(&link, MEMBERS, from, epoch, rereads).await?;
+            Ok((head, missed))
         })?;
         if missed.is_complete {
             *mirror = TeamMirror::default();
@@ -89,20 +81,17 @@ impl HubRoster {
             let why = format!("the team on the hub cannot be read: {why}: update crewdeck");
             return Err(StoreError::Io(std::io::Error::other(why)));
         }
-        Ok((mirror, last))
+        Ok(mirror)
     }
 
-    /// Stores the messages in their order. `last` is the sequence number up to which the copy contains the whole stream.
-    /// Returns the conflict that has stopped it; the messages before are stored.
-    fn store(
-        &self,
-        mirror: &mut TeamMirror,
-        writes: &[RosterWrite],
-        mut last: u64,
-    ) -> Result<Option<RosterConflict>, StoreError> {
+    /// Stores the messages in their order. Returns whether a conflict has stopped it; the messages before are stored.
+    fn store(&self, mirror: &mut TeamMirror, writes: &[RosterWrite]) -> Result<bool, StoreError> {
+        // The copy contains the members up to this sequence number.
+        let mut last = mirror.sequence;
+        let has_join = writes.iter().any(|write| write.is_join);
         for write in writes {
             let expected = if write.is_join {
-                Expected::Stream(last)
+                Expected::Keys(MEMBERS.keys, last)
             } else {
                 Expected::Key(write.revision)
             };
@@ -112,19 +101,24 @@ impl HubRoster {
                 .hub
                 .run(move |link| async move { keys::write(&link, message, ANSWER_WITHIN).await })?;
             let Some(sequence) = stored else {
-                return Ok(Some(if write.is_join {
-                    RosterConflict::Stream
-                } else {
-                    RosterConflict::Key(mirror.position())
-                }));
+                return Ok(true);
             };
             mirror.apply_own(write, sequence)?;
-            // Otherwise others have stored something in between, so that a member cannot join now.
-            if sequence == last + 1 {
+            // Otherwise others have stored a member in between, so that a member cannot join now.
+            let is_member = has_join && write.key != TEAM_KEY;
+            if write.is_join || (is_member && self.is_next(last, sequence)?) {
                 last = sequence;
             }
         }
-        Ok(None)
+        Ok(false)
+    }
+
+    /// Returns whether the record of a member with the sequence number `sequence` is the next one after `last`.
+    fn is_next(&self, last: u64, sequence: u64) -> Result<bool, StoreError> {
+        let next = self.hub.run(move |link| async move {
+            keys::next(&link, StreamKind::State, MEMBERS.keys, last + 1).await
+        })?;
+        Ok(next.is_some_and(|next| next.sequence == sequence))
     }
 }
 
@@ -141,7 +135,7 @@ impl RosterStore for HubRoster {
     }
 
     fn read(&self) -> Result<Team, StoreError> {
-        Ok(self.current(false)?.0.team())
+        Ok(self.current(false)?.team())
     }
 
     fn change(&self, edit: &mut TeamEdit<'_>) -> Result<Team, StoreError> {
@@ -149,12 +143,12 @@ impl RosterStore for HubRoster {
         let (mut conflict, mut is_join) = (None, false);
         let mut attempt = 0;
         while began.elapsed() <= CHANGED_WITHIN {
-            let (mut mirror, mut last) = self.current(is_join)?;
-            // A key has another revision, but nothing is new: the stream has gone back, and everything is read again.
-            if conflict.take() == Some(RosterConflict::Key(mirror.position())) {
+            let mut mirror = self.current(is_join)?;
+            // There was a conflict, but nothing is new: the stream has gone back, and everything is read again.
+            if conflict.take() == Some(mirror.position()) {
                 mirror.epoch = 0;
                 drop(mirror);
-                (mirror, last) = self.current(is_join)?;
+                mirror = self.current(is_join)?;
             }
             let before = mirror.team();
             let mut after = before.clone();
@@ -176,8 +170,9 @@ impl RosterStore for HubRoster {
                 is_join = true;
                 continue;
             }
-            conflict = self.store(&mut mirror, &writes, last)?;
-            if conflict.is_some() {
+            let position = mirror.position();
+            if self.store(&mut mirror, &writes)? {
+                conflict = Some(position);
                 drop(mirror);
                 retry::pause(attempt);
                 attempt += 1;

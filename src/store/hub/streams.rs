@@ -20,6 +20,9 @@ const FORMAT: u32 = 1;
 const SECRET_KEY: &str = "crewdeck-secret";
 /// How long the server remembers the ids of messages. A write is not repeated after this time.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// The same for messages to agents, which may be sent again after a long interruption of the network. The server needs
+/// memory for each id.
+const MAIL_DUPLICATE_WINDOW: Duration = Duration::from_secs(20 * 60);
 /// How long the server keeps the mark of an expired lease, and the shortest time after which a lease may expire.
 const MARKER_LIFE: Duration = Duration::from_secs(1);
 // Maximum sizes of the streams, in bytes. The server reserves the space.
@@ -135,7 +138,11 @@ fn config(settings: &HubSettings, kind: StreamKind) -> Config {
             HubStorage::Memory => StorageType::Memory,
         },
         num_replicas: settings.replicas,
-        duplicate_window: DUPLICATE_WINDOW,
+        duplicate_window: if kind == StreamKind::Mail {
+            MAIL_DUPLICATE_WINDOW
+        } else {
+            DUPLICATE_WINDOW
+        },
         allow_message_ttl: is_lease,
         subject_delete_marker_ttl: is_lease.then_some(MARKER_LIFE),
         metadata: HashMap::from([(FORMAT_KEY.into(), FORMAT.to_string())]),

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::catch_up::Rereads;
 use super::stored::UNSIGNED;
 use super::unsigned::unsigned_text;
 use crate::domain::graph::TaskGraph;
@@ -117,6 +118,16 @@ fn import_of_part(key: &str) -> Option<(&str, usize)> {
     is_part.then_some(part)
 }
 
+/// Returns whether a record can be used. If not, the record that it has replaced may have had dependencies of other tasks.
+pub(super) fn is_readable(key: &str, payload: &[u8]) -> bool {
+    if import_of_part(key).is_some() {
+        // A part that was emptied is of an import that does not count.
+        payload.is_empty() || serde_json::from_slice::<ImportPart>(payload).is_ok()
+    } else {
+        serde_json::from_slice::<TaskRecord>(payload).is_ok()
+    }
+}
+
 /// Returns the contents of the parts of an import, each of at most `limit` bytes. Fails with the number of a task that is
 /// larger.
 ///
@@ -167,6 +178,7 @@ pub(super) struct TaskMirror {
     pub sequence: u64,
     /// The epoch of the connection in which the records were read; 0 if they must be read again.
     pub epoch: u64,
+    pub rereads: Rereads,
     /// The highest number that was ever used.
     pub last: TaskId,
     /// For each task, the sequence number of the record that has stored the task itself.

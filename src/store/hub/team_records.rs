@@ -42,7 +42,7 @@ pub(super) struct RosterWrite {
     pub payload: Vec<u8>,
     /// The revision of the key that the message replaces; 0 if the key has none.
     pub revision: u64,
-    /// Whether a member joins. Whether it may depends on all members, so nothing may be stored in between.
+    /// Whether a member joins. Whether it may depends on all members, so none may be stored in between.
     pub is_join: bool,
 }
 

@@ -42,6 +42,11 @@ impl StateWatch for HubWatch {
         let mut tasks = Vec::new();
         for kind in [StreamKind::Tasks, StreamKind::State, StreamKind::Mail] {
             let reports = thread.reports();
+            // The content is read by those who need it.
+            let keys = WatchedKeys {
+                keys: ">",
+                is_headers_only: true,
+            };
             // The watch must see what is stored after this function has returned.
             let first = next_sequence(&self.0, kind)?;
             let report = move |change: StreamChange<'_>| match change {
@@ -58,7 +63,7 @@ impl StateWatch for HubWatch {
             };
             tasks.push(
                 self.0
-                    .spawn(move |link| follow(link, kind, ">", first, report))?,
+                    .spawn(move |link| follow(link, kind, keys, first, report))?,
             );
         }
         Ok(Box::new(RunningWatch {
@@ -66,6 +71,15 @@ impl StateWatch for HubWatch {
             tasks,
         }))
     }
+}
+
+/// The keys that [`follow`] reports.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WatchedKeys {
+    /// The keys, as a subject below that of the stream; may contain `*` and `>`.
+    pub keys: &'static str,
+    /// Whether the messages are reported without their content.
+    pub is_headers_only: bool,
 }
 
 /// What [`follow`] reports.
@@ -92,12 +106,11 @@ pub(super) fn next_sequence(hub: &Hub, kind: StreamKind) -> Result<u64, StoreErr
     Ok(next?)
 }
 
-/// Reports the messages of the keys `key` of a stream from the sequence number `first` on, without end. `key` may be `>`
-/// for all keys.
+/// Reports the messages of the keys `which` of a stream from the sequence number `first` on, without end.
 pub(super) async fn follow(
     link: Arc<HubConnection>,
     kind: StreamKind,
-    key: &'static str,
+    which: WatchedKeys,
     first: u64,
     report: impl Fn(StreamChange<'_>) + Send + Sync,
 ) {
@@ -106,7 +119,7 @@ pub(super) async fn follow(
     loop {
         doubts.borrow_and_update();
         let result = tokio::select! {
-            result = follow_once(&link, kind, key, next.take(), &report) => result,
+            result = follow_once(&link, kind, which, next.take(), &report) => result,
             // The stream may have gone back, and a watch that waits for the next number would miss changes.
             _ = doubts.changed() => Ok(()),
         };
@@ -122,7 +135,7 @@ pub(super) async fn follow(
 async fn follow_once(
     link: &HubConnection,
     kind: StreamKind,
-    key: &str,
+    which: WatchedKeys,
     first: Option<u64>,
     report: &(impl Fn(StreamChange<'_>) + Send + Sync),
 ) -> Result<(), async_nats::Error> {
@@ -141,10 +154,11 @@ async fn follow_once(
     };
     let config = push::OrderedConfig {
         deliver_subject: link.client.new_inbox(),
-        filter_subject: link.subject(kind, key),
+        filter_subject: link.subject(kind, which.keys),
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: start_sequence.max(1),
         },
+        headers_only: which.is_headers_only,
         ..push::OrderedConfig::default()
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;

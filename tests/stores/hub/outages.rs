@@ -216,3 +216,22 @@ fn reserved_number_survives_a_racing_write() {
         assert!(results.iter().all(|(a, b)| a == b), "{results:?}");
     });
 }
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn damaged_record_leaves_all_clients_with_the_same_board() {
+    let crew = Crew::new();
+    let stores = crew.open();
+    let first = stores.board.create(new("a", &[]), NOW).unwrap();
+    stores.board.create(new("b", &[first.id]), NOW).unwrap();
+    // The record of the first task now has the dependencies of the second one.
+    let bob = crate::suite::claimer("bob");
+    stores.board.claim(Some(first.id), &bob, NOW).unwrap();
+    stores.board.complete(first.id, &bob.name, NOW).unwrap();
+    stores.board.read().unwrap();
+    crew.damage_task(first.id);
+    let known = stores.board.read().unwrap();
+    let fresh = crew.open().board.read().unwrap();
+    assert_eq!(known.graph, fresh.graph);
+    assert_eq!(known.notices, fresh.notices);
+}

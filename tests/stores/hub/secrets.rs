@@ -192,3 +192,33 @@ fn forged_lease_and_forged_end_of_a_lease_count_as_held() {
     let notices = stores.roster.take_notices();
     assert_eq!(notices.len(), 1, "{notices:?}");
 }
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn unsigned_messages_do_not_block_an_inbox() {
+    let server = NatsServer::start("");
+    let stores = open(&server, Some(SECRET));
+    let (mailbox, bob) = (&stores.mailbox, name("bob"));
+    let forge_many = || {
+        for _ in 0..12 {
+            forge(&server, "crewdeck.main.mail.bob", "{}");
+        }
+    };
+    mailbox.send(&message("m1")).unwrap();
+    forge_many();
+    mailbox.send(&message("m2")).unwrap();
+    let reader = mailbox.reader(&bob, Duration::ZERO).unwrap();
+    let pending = reader.read_pending().unwrap();
+    let ids: Vec<&str> = pending.messages.iter().map(|m| m.id.0.as_str()).collect();
+    assert_eq!(ids, ["m1", "m2"]);
+    reader.acknowledge(&pending.upto).unwrap();
+    drop(reader);
+    // Only skipped messages follow: the owner moves the read position past them.
+    forge_many();
+    assert_eq!(mailbox.count_unread().unwrap(), []);
+    assert!(mailbox.peek(&bob).unwrap().needs_reader());
+    let reader = mailbox.reader(&bob, Duration::ZERO).unwrap();
+    assert_eq!(reader.read_pending().unwrap().messages, []);
+    assert!(!mailbox.peek(&bob).unwrap().needs_reader());
+    assert!(!mailbox.has_unread(&[bob]).unwrap());
+}

@@ -325,6 +325,26 @@ fn unreadable_record_is_reported_and_keeps_its_number() {
 }
 
 #[test]
+fn record_that_cannot_be_used_is_not_readable() {
+    for (key, payload, expected) in [
+        ("1", "{}", true),
+        ("1", "{", false),
+        ("1", "not signed", false),
+        ("import-1", r#"{"parts":{"count":1}}"#, true),
+        ("import-1", "", false),
+        ("import-1-0", "", true),
+        ("import-1-0", r#"{"tasks":[]}"#, true),
+        ("import-1-0", "{}", false),
+    ] {
+        assert_eq!(
+            is_readable(key, payload.as_bytes()),
+            expected,
+            "{key} {payload}"
+        );
+    }
+}
+
+#[test]
 fn other_spellings_of_a_key_are_ignored() {
     let record = TaskRecord {
         task: Some(task(5)),

@@ -124,7 +124,7 @@ fn stored(
 }
 
 /// Returns the key in a subject such as `crewdeck.CREW.tasks.5`. A subject with further parts is no key of another part.
-fn key_of(kind: StreamKind, subject: &str) -> String {
+pub(super) fn key_of(kind: StreamKind, subject: &str) -> String {
     let key = subject.splitn(4, '.').nth(3).unwrap_or_default();
     let key = match kind {
         // Their keys have groups, such as `host.NAME`, and a reader asks for one group.

@@ -21,9 +21,8 @@ use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, Settings};
 use crate::crew::{
-    BudgetParts, Crew, CrewParts, CrewPlace, ExtensionParts, HookParts, HostParts,
-    InstructionParts, ModelParts, ServerParts, SessionParts, TeamLimits, WorktreeParts,
-    publish_session,
+    BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, HostParts, InstructionParts,
+    ModelParts, ServerParts, SessionParts, SharedParts, TeamLimits, WorktreeParts, publish_session,
 };
 use crate::domain::hook::HookEvent;
 use crate::domain::host::HostName;
@@ -87,13 +86,13 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&event_sender, notices).await;
-            let place = match place_of(blueprint).await {
+            let shared = match shared_parts(blueprint).await {
                 Ok(place) => place,
                 Err(error) => return error.downcast().map(Built::LedElsewhere),
             };
             Box::pin(start_crew(
                 blueprint,
-                (lock, place),
+                (lock, shared),
                 session,
                 resumes,
                 event_sender,
@@ -117,10 +116,10 @@ pub async fn take_over(
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
     let resumes = true;
-    let place = place_of(blueprint).await?;
+    let shared = shared_parts(blueprint).await?;
     Box::pin(start_crew(
         blueprint,
-        (lock, place),
+        (lock, shared),
         session,
         resumes,
         event_sender,
@@ -132,7 +131,7 @@ pub async fn take_over(
 ///
 /// # Errors
 /// Fails with [`LedElsewhere`] if another host leads the crew, and as [`HubPlan::join`](super::hub::HubPlan::join) does.
-async fn place_of(blueprint: &Blueprint) -> Result<CrewPlace> {
+async fn shared_parts(blueprint: &Blueprint) -> Result<SharedParts> {
     let root = blueprint.root.clone();
     match blueprint.hub.clone() {
         Some(plan) => {
@@ -146,7 +145,7 @@ async fn place_of(blueprint: &Blueprint) -> Result<CrewPlace> {
                 Err(error) => error,
             })
         }
-        None => Ok(CrewPlace::files(&root)),
+        None => Ok(SharedParts::files(&root)),
     }
 }
 
@@ -158,7 +157,7 @@ fn has_earlier(root: &Path) -> bool {
 #[allow(clippy::too_many_lines)] // mostly one list of parts
 async fn start_crew(
     blueprint: &Blueprint,
-    (lock, place): (CrewLock, CrewPlace),
+    (lock, shared): (CrewLock, SharedParts),
     session: String,
     resumes: bool,
     event_sender: EventSender,
@@ -229,9 +228,9 @@ async fn start_crew(
         allowed: settings_permissions(blueprint),
         checks: !settings.checks.is_empty(),
     };
-    let (stores, host) = (place.stores.clone(), place.host.clone());
+    let (stores, host) = (shared.stores.clone(), shared.host.clone());
     // The screen shows the session and the board while the parts below are prepared.
-    let published = publish_session(&place.stores, &setup, &event_sender).await;
+    let published = publish_session(&shared.stores, &setup, &event_sender).await;
     if host.as_ref().is_some_and(|host| host.exchange.is_none()) {
         let notice = EventKind::notice(NoticeLevel::Warn, NO_REMOTE);
         event_sender.publish(notice).await;
@@ -239,7 +238,7 @@ async fn start_crew(
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {
-        place,
+        shared,
         session: SessionParts {
             info: setup,
             published: Some(published),

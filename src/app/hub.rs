@@ -10,7 +10,7 @@ use super::{check_tools, now};
 use crate::cli::{FileVerb, GlobalOptions, Verb};
 use crate::commands::{CompletionRequest, TaskGate};
 use crate::config::{self, Settings};
-use crate::crew::{CrewPlace, HostParts};
+use crate::crew::{HostParts, SharedParts};
 use crate::domain::checks::CheckRecord;
 use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::ids::TaskId;
@@ -115,7 +115,7 @@ impl HubPlan {
     ///
     /// # Errors
     /// When the hub cannot be used, or another process is present under the same name or as the lead.
-    pub fn join(&self, root: &Path) -> Result<CrewPlace> {
+    pub fn join(&self, root: &Path) -> Result<SharedParts> {
         let stores = self.stores(root);
         let Some(store) = stores.hosts.clone() else {
             bail!("the hub has no hosts");
@@ -148,7 +148,7 @@ impl HubPlan {
             }
         };
         let own = Arc::clone(&session);
-        let enter = move || -> Result<CrewPlace> {
+        let enter = move || -> Result<SharedParts> {
             // All sessions are in the file until this one has their tasks: if this process is killed before, the next one
             // takes the tasks over.
             let mut kept = KeptHost {
@@ -170,7 +170,7 @@ impl HubPlan {
                 session: own,
                 store,
             };
-            Ok(CrewPlace {
+            Ok(SharedParts {
                 root: root.to_path_buf(),
                 stores,
                 host: Some(parts),

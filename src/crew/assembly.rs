@@ -142,7 +142,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let relayed = event_relay::tap(&mut parts);
     let base = BaseComponents::new(
         CrewContext {
-            root: parts.place.root,
+            root: parts.shared.root,
             session: parts.session.info.session.clone(),
             event_sender: parts.event_sender,
             hooks,
@@ -151,11 +151,11 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             started: tokio::time::Instant::now(),
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
-            host: parts.place.host,
+            host: parts.shared.host,
         },
-        parts.place.stores.clone(),
+        parts.shared.stores.clone(),
     );
-    let shared = parts.place.stores;
+    let shared = parts.shared.stores;
     event_relay::start(&base.context, relayed);
     let (store, used) = found.worktrees.unzip();
     let used = used.unwrap_or_default();

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::hooks::CrewHooks;
-use super::parts::HostParts;
+use super::shared_parts::HostParts;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::domain::team::Member;

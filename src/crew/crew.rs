@@ -52,7 +52,7 @@ impl Crew {
         let PublishedBoard { board, graph } = match parts.session.published.take() {
             Some(published) => published,
             None => {
-                let stores = &parts.place.stores;
+                let stores = &parts.shared.stores;
                 publish_session(stores, &parts.session.info, &parts.event_sender).await
             }
         };

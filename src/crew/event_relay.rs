@@ -209,7 +209,7 @@ const TAPPED_MAX: usize = 1024;
 /// Makes the event sender of a host copy the events that other hosts need. Returns the copies, for [`start`]; `None` if the
 /// crew is on this machine only.
 pub(super) fn tap(parts: &mut CrewParts) -> Option<mpsc::Receiver<EventKind>> {
-    let host = parts.place.host.as_ref()?;
+    let host = parts.shared.host.as_ref()?;
     let (sender, copies) = mpsc::channel(TAPPED_MAX);
     let wants: fn(&EventKind) -> bool = if host.is_worker() {
         is_relayed

@@ -22,7 +22,7 @@ pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     let hooks = parts.extensions.hooks.take()?;
     Some(Arc::new(CrewHooks::new(
         hooks,
-        (&parts.place.root, &parts.session.info.session),
+        (&parts.shared.root, &parts.session.info.session),
         parts.supervisor.as_ref(),
         &mut parts.event_sender,
     )))

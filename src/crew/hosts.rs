@@ -15,10 +15,10 @@ use super::host_changes::{
     HostsChange, change_between, members_without_host, offered_text, presence_of, take_lost,
 };
 use super::hub_retry::until_success;
-use super::parts::HostParts;
 use super::registry::AgentRegistry;
 use super::remote_work::RemoteWork;
 use super::request_broker::RequestBroker;
+use super::shared_parts::HostParts;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::teammate::Teammates;

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::context::CrewContext;
-use super::parts::HostParts;
+use super::shared_parts::HostParts;
 use super::test_support::TestCrew;
 use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::timestamp::Timestamp;

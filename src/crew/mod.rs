@@ -94,6 +94,7 @@ mod server_events;
 mod server_prompt;
 mod servers;
 mod session_permissions;
+mod shared_parts;
 mod shutdown;
 mod signals;
 mod skills;
@@ -130,10 +131,11 @@ pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use merge_train::{TrainHost, TrainRunner};
 pub use parts::{
-    BudgetParts, CheckParts, CrewParts, CrewPlace, ExtensionParts, HostParts, InstructionParts,
-    ModelParts, NamedModels, SessionParts, TeamLimits, WorktreeParts,
+    BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    SessionParts, TeamLimits, WorktreeParts,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
+pub use shared_parts::{HostParts, SharedParts};
 pub use train_merger::TrainMerger;
 pub use viewer::{HubFeed, HubUpdate, Runner, Viewer, ViewerParts};

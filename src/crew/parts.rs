@@ -1,7 +1,6 @@
 //! The parameters for the start of a crew.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +9,14 @@ use super::external_agents::ExternalParts;
 use super::first_board::PublishedBoard;
 use super::hooks::HookParts;
 use super::servers::ServerParts;
+use super::shared_parts::SharedParts;
 use crate::agent::driver::ModelConfig;
 use crate::checks::{AcceptanceCheck, NoAcceptance};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checkpoint::CheckpointLimits;
 use crate::domain::checks::CheckSpec;
-use crate::domain::host::{HostInfo, HostKind};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
-use crate::domain::team::Member;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -26,7 +24,7 @@ use crate::domain::worktree::{MergePolicy, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::{BranchExchange, HostSession, HostStore, Roles, Skills, SpendingFile, Stores};
+use crate::store::{Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 
 /// The named models of the settings. Connects to a server when [`NamedModels::find`] first returns one of its models.
@@ -143,58 +141,8 @@ pub struct SessionParts {
     pub published: Option<PublishedBoard>,
 }
 
-/// Where a crew works.
-pub struct CrewPlace {
-    /// The project directory. Its state folders must exist.
-    pub root: PathBuf,
-    /// The tasks, messages, requests and team.
-    pub stores: Stores,
-    /// This process as a host of the crew; `None` if the crew is on this machine only.
-    pub host: Option<HostParts>,
-}
-
-impl CrewPlace {
-    /// Returns the place of a crew on this machine, whose state is in the files of the project in `root`.
-    pub fn files(root: &Path) -> CrewPlace {
-        CrewPlace {
-            root: root.to_path_buf(),
-            stores: Stores::open(root),
-            host: None,
-        }
-    }
-}
-
-/// A process that is a host of a crew on a hub.
-#[derive(Clone)]
-pub struct HostParts {
-    pub info: HostInfo,
-    pub session: Arc<dyn HostSession>,
-    pub store: Arc<dyn HostStore>,
-    /// Exchanges the branches of tasks with the other hosts; `None` without a git remote.
-    pub exchange: Option<BranchExchange>,
-}
-
-impl HostParts {
-    pub fn is_worker(&self) -> bool {
-        self.info.kind == HostKind::Worker
-    }
-
-    /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
-    pub fn member_host(&self) -> &str {
-        match self.info.kind {
-            HostKind::Lead => "",
-            HostKind::Worker => self.info.name.as_str(),
-        }
-    }
-
-    /// Returns whether this process runs `member`.
-    pub fn runs(&self, member: &Member) -> bool {
-        member.host.eq_ignore_ascii_case(self.member_host())
-    }
-}
-
 pub struct CrewParts {
-    pub place: CrewPlace,
+    pub shared: SharedParts,
     pub session: SessionParts,
     pub models: ModelParts,
     pub approvers: Approvers,

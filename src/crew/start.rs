@@ -35,9 +35,9 @@ pub struct GitCheckResult {
 /// left in the repository, such as lock files. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let used = parts.worktrees.clone()?;
-    let store = Worktrees::open(&parts.place.root);
+    let store = Worktrees::open(&parts.shared.root);
     let (check, now) = (store.clone(), (parts.clock)());
-    let checkpoints = Checkpoints::open(&parts.place.root);
+    let checkpoints = Checkpoints::open(&parts.shared.root);
     let answer = tokio::spawn(run_blocking(move || {
         check.check()?;
         // If the repair fails, worktrees can still be used.
@@ -59,7 +59,7 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
 /// Starts to collect the facts about the machine and the project, and the current date, for the system prompts.
 /// [`environment`] waits for them.
 pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
-    let (root, now) = (parts.place.root.clone(), (parts.clock)());
+    let (root, now) = (parts.shared.root.clone(), (parts.clock)());
     tokio::task::spawn_blocking(move || crate::store::environment(&root, day(now)))
 }
 

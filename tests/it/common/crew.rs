@@ -7,8 +7,8 @@ use std::time::Duration;
 use crewdeck::agent::driver::{ModelConfig, ModelOptions};
 use crewdeck::app::new_id;
 use crewdeck::crew::{
-    Approvers, BudgetParts, CrewParts, CrewPlace, ExtensionParts, InstructionParts, ModelParts,
-    NamedModels, SessionParts, TeamLimits,
+    Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    SessionParts, SharedParts, TeamLimits,
 };
 use crewdeck::domain::named_model::ModelUses;
 use crewdeck::domain::permission::SettingsPermissions;
@@ -29,7 +29,7 @@ pub fn crew_parts(
     model: Arc<dyn Model>,
 ) -> CrewParts {
     CrewParts {
-        place: CrewPlace::files(root),
+        shared: SharedParts::files(root),
         session: SessionParts {
             published: None,
             info: SessionInfo {

@@ -47,6 +47,7 @@ impl BoardObserver for BoardFollowup {
 }
 
 impl BoardFollowup {
+    #[allow(clippy::too_many_arguments)] // each is another component
     pub fn new(
         context: Arc<CrewContext>,
         signals: Arc<CrewSignals>,

@@ -69,6 +69,7 @@ pub struct DirectoryCommands {
 }
 
 impl CommandHandler for Commands {
+    #[allow(clippy::too_many_lines)] // one list of commands
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         if let Some(why) = process_of(&command).and_then(|agent| self.team.remote_error(agent)) {
             return Err(why);

@@ -178,6 +178,7 @@ impl Crew {
 }
 
 /// Restores the agents of a resumed session, and starts the components that run in the background.
+#[allow(clippy::too_many_lines)] // steps in an order that matters
 async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreError> {
     let Components {
         context,

@@ -240,7 +240,9 @@ mod tests {
             ),
         ] {
             let mut buffer = EventBuffer::default();
-            events.into_iter().for_each(|event| buffer.add(event));
+            for event in events {
+                buffer.add(event);
+            }
             assert_eq!(all(&mut buffer), expected, "{step}");
         }
     }

@@ -54,7 +54,7 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
         let before = std::mem::take(&mut kept);
         let left = block_on(async {
             let dashboard = Dashboard::open(&blueprint, &options, before)?;
-            dashboard.stay(&blueprint).await
+            Box::pin(dashboard.stay(&blueprint)).await
         })?;
         let (from, is_demo_start) = match left {
             ExitReason::Quit(..) if blueprint.is_temporary() => return print(AFTER_DEMO),

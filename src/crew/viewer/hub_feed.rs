@@ -60,6 +60,7 @@ impl HubFeed {
             stores,
             hosts: Vec::new(),
             lead: None,
+            is_lead_reported: false,
             event_sender,
             updates: sender,
             // The name of no host, so that the events of all hosts are reported.
@@ -92,8 +93,10 @@ struct FeedTask {
     stores: Stores,
     reader: Arc<Mutex<StateReader>>,
     hosts: Vec<HostState>,
-    /// The host of the lead that was last reported; `None` before the first report.
-    lead: Option<Option<HostName>>,
+    /// The host of the lead that was last reported; `None` if there was none.
+    lead: Option<HostName>,
+    /// Whether the host of the lead was reported.
+    is_lead_reported: bool,
     event_sender: EventSender,
     updates: mpsc::Sender<HubUpdate>,
     own: HostName,
@@ -190,8 +193,9 @@ impl FeedTask {
             let event = EventKind::Team(TeamEvent::HostsChanged { hosts });
             self.event_sender.publish(event).await;
         }
-        if self.lead.as_ref() != Some(&lead) {
-            self.lead = Some(lead.clone());
+        if !self.is_lead_reported || self.lead != lead {
+            self.is_lead_reported = true;
+            self.lead.clone_from(&lead);
             // If the receiver is gone, the feed ends.
             let _ = self.updates.send(HubUpdate::Lead(lead)).await;
         }

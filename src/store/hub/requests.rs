@@ -108,7 +108,9 @@ async fn remove_excess(link: &HubConnection, bounds: RequestBounds) -> Result<u6
     let records = sent_once::all(link).await?;
     let stored = reads::read_current(link, kind, keys, Range::LastOfEach, most).await?;
     let mut requests = RequestMirror::default();
-    stored.iter().for_each(|stored| requests.apply(stored));
+    for stored in &stored {
+        requests.apply(stored);
+    }
     let mut removed = 0;
     let excess = requests.excess(bounds, now());
     for (key, sequence) in excess.into_iter().take(REMOVED_MAX) {

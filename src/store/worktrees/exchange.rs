@@ -208,7 +208,7 @@ impl BranchExchange {
                 self.note_published(git, &published, refs.get(&ref_of(&published.worktree)));
                 return Ok(published);
             }
-            match self.push(&work.repo, &connection, &[], &format!("{tip}:{full}"))? {
+            match BranchExchange::push(&work.repo, &connection, &[], &format!("{tip}:{full}"))? {
                 PushResult::Done => {
                     self.note_published(git, &published, None);
                     return Ok(published);
@@ -314,7 +314,6 @@ impl BranchExchange {
 
     /// Pushes with the user's hooks, unless agents can change them.
     pub(super) fn push(
-        &self,
         repo: &Repo,
         connection: &RemoteConnection,
         options: &[&str],

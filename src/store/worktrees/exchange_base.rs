@@ -64,7 +64,9 @@ impl BranchExchange {
             let full = format!("{}{BASE}", self.prefix());
             let lease = format!("--force-with-lease={full}:{before}");
             let refspec = format!("{known}:{full}");
-            if let PushResult::Outdated(why) = self.push(repo, &connection, &[&lease], &refspec)? {
+            if let PushResult::Outdated(why) =
+                BranchExchange::push(repo, &connection, &[&lease], &refspec)?
+            {
                 return Err(other_work(&connection.remote, full, why));
             }
         }

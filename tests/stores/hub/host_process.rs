@@ -290,9 +290,8 @@ impl HostProcess {
     fn complete(&self, own: &Stores, session: &Arc<dyn HostSession>, task: TaskId) {
         let (number, id) = (task.0.to_string(), session.claim().session);
         while session.is_valid() {
-            let error = match own.board.complete(task, &name(&self.role), self.now()) {
-                Ok(_) => return self.record("completed", &[&number, &id]),
-                Err(error) => error,
+            let Err(error) = own.board.complete(task, &name(&self.role), self.now()) else {
+                return self.record("completed", &[&number, &id]);
             };
             if error.is_lost_lease() {
                 return self.record("lost", &[&id]);

@@ -162,10 +162,9 @@ fn check_history(report: &mut RoundReport, history: &[TaskVersion]) {
         let is_same_host = !version.session.is_empty() && before.host == version.host;
         let is_allowed = match (before.status.as_str(), version.status.as_str()) {
             ("completed", "completed") => is_same && before.owner == version.owner,
-            ("completed", _) => false,
             ("in_progress", "in_progress") => is_same || is_same_host,
             ("in_progress", "completed") => is_same && !version.session.is_empty(),
-            (_, "completed") => false,
+            ("completed", _) | (_, "completed") => false,
             _ => true,
         };
         if !is_allowed {

@@ -25,6 +25,17 @@ const STEPS_MAX: usize = 40;
 /// Width of the column with the names of the fields, in columns.
 const NAMES: usize = 15;
 
+/// Returns who has completed a task, and on which host; empty for other tasks.
+fn completed_by(task: &Task, status: BoardStatus) -> String {
+    match (status, task.owner.is_empty()) {
+        (BoardStatus::Done, false) => {
+            let on = style::on_host(task);
+            format!(" by {}{on}", display_name(&task.owner))
+        }
+        _ => String::new(),
+    }
+}
+
 /// Renders the page of a task, `width` columns wide: subject, status, description, fields, dependencies and history.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
@@ -41,13 +52,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         Some(_) | None => (words, String::new()),
     };
     let here = index::board_status(&app.model.board, task);
-    let by = match (here, task.owner.is_empty()) {
-        (BoardStatus::Done, false) => {
-            let on = style::on_host(task);
-            format!(" by {}{on}", display_name(&task.owner))
-        }
-        _ => String::new(),
-    };
+    let by = completed_by(task, here);
     out.push(Line::from(vec![
         Span::styled(format!("{shape} {words}"), style),
         Span::styled(by, theme.dim),

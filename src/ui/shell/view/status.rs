@@ -299,16 +299,24 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     }
     let failed = count_of(|a| matches!(a, Activity::Failed { .. }));
     if failed > 0 {
-        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems.clone()));
+        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
     }
+    out.extend(hosts(app, theme));
+    out
+}
+
+/// Returns the pieces about the hosts of a crew on a hub.
+fn hosts(app: &App, theme: &Theme) -> Vec<StatusPiece> {
     let (hosts, lost) = app.model.team.host_counts();
+    let mut out = Vec::new();
     if hosts > 0 {
-        let piece = piece(6, count_noun(hosts, "host"), theme.dim);
+        let piece = StatusPiece::plain(6, count_noun(hosts, "host"), theme.dim);
         out.push(piece.leads(Hit::Tab(Pane::Team)));
     }
     if lost > 0 {
         let text = format!("▲ {} lost", count_noun(lost, "host"));
-        out.push(piece(2, text, theme.warn).leads(problems));
+        let piece = StatusPiece::plain(2, text, theme.warn);
+        out.push(piece.leads(Hit::Button(Action::Popup("problems"))));
     }
     out
 }

@@ -226,7 +226,11 @@ impl WorkerProcess {
                     None => bail!("the crew ended unexpectedly"),
                 },
                 () = self.signals.next() => {}
-                () = &mut lost => return Ok(WorkerEnd::Lost),
+                () = &mut lost => {
+                    // Before the agents are stopped, which can take as long as the hub does not answer.
+                    self.retry.report(LOST);
+                    return Ok(WorkerEnd::Lost);
+                }
                 () = &mut drained, if is_draining => return Ok(WorkerEnd::Signalled),
                 _ = report.tick() => facts.note_load(),
             }

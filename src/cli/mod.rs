@@ -296,6 +296,9 @@ pub enum Verb {
         prompt: Option<String>,
     },
     /// Run teammates on this machine for a crew on a hub
+    ///
+    /// Start it in a clone of the project. CREWDECK_HUB_SECRET must have the secret of the crew. At Ctrl-C or SIGTERM, it
+    /// claims no more tasks, finishes those in progress, and ends. A second signal ends it at once.
     #[command(after_help = worker::EXAMPLES)]
     Worker(WorkerArgs),
     /// Serve an editor that speaks the Agent Client Protocol on stdin and stdout: the lead is its agent

@@ -8,10 +8,7 @@ use crate::domain::ids::NameError;
 pub(super) const EXAMPLES: &str = "Examples:
   crewdeck worker --hub nats://hub:4222/web                run 2 teammates for the crew `web`
   crewdeck worker --hub tls://hub:4222/web --slots 8 --tags gpu,rust
-  crewdeck worker --hub nats://hub:4222/web --name attic   if two workers run on one machine
-
-Start it in a clone of the project. CREWDECK_HUB_SECRET must have the secret of the crew.
-SIGTERM or Ctrl-C: claim no more tasks, finish those in progress, then end. The second one ends at once.";
+  crewdeck worker --hub nats://hub:4222/web --name attic   if two workers run on one machine";
 
 #[derive(Debug, Args)]
 pub struct WorkerArgs {

@@ -1,5 +1,6 @@
 //! Runs a teammate: turns and idle periods alternate, as [`Idle`] decides, until the teammate shuts down.
 
+mod draining;
 mod external;
 mod hooks;
 mod leaving;
@@ -7,7 +8,7 @@ mod restoring;
 mod tasks;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec, ExternalSpec};
@@ -27,12 +28,12 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::{Control, run_blocking};
+use crate::agent::driver::Control;
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::ids::TaskId;
 use crate::domain::role::ToolSelection;
 use crate::domain::team::{Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
@@ -122,47 +123,6 @@ impl Teammates {
         let first = (!first.is_empty()).then(|| TurnInput::Say(vec![Block::text(first)]));
         self.context.spawn(life.live(first));
         Ok(())
-    }
-
-    /// Makes the teammates claim no more tasks. Those that work finish their tasks.
-    pub fn drain(&self) {
-        self.is_draining.store(true, Ordering::SeqCst);
-        self.signals.files_changed();
-    }
-
-    pub fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::SeqCst)
-    }
-
-    /// Returns what the teammates of this process have not finished, as text for the user; `None` if nothing is left.
-    /// Paused teammates do not count. A board that cannot be read counts as work.
-    pub async fn unfinished_work(&self) -> Option<String> {
-        let mut agents = self.registry.all();
-        agents.retain(|(_, handle)| handle.state() != AgentState::Paused);
-        let names: Vec<Name> = agents.iter().map(|(name, _)| name.clone()).collect();
-        let board = self.board.store().clone();
-        let tasks = run_blocking(move || {
-            board.query(|graph| {
-                let tasks = names.iter().map(|n| graph.open_task_of(n).map(|t| t.id));
-                tasks.collect::<Vec<Option<TaskId>>>()
-            })
-        });
-        let Ok(tasks) = tasks.await else {
-            return Some("the board, which cannot be read".into());
-        };
-        let mut left = Vec::new();
-        for ((name, handle), task) in agents.iter().zip(tasks) {
-            let mut text = match task {
-                Some(id) => format!("{name} (task {id})"),
-                None if handle.is_working() => name.to_string(),
-                None => continue,
-            };
-            if self.broker.only_waits(name) {
-                text.push_str(", who needs a decision");
-            }
-            left.push(text);
-        }
-        (!left.is_empty()).then(|| left.join("; "))
     }
 
     /// Starts the members of a team preset, each with its first prompt. Warns the user about each member that cannot be

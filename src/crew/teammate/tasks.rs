@@ -6,7 +6,7 @@ use super::super::registry::AgentState;
 use super::super::worktrees::is_exchange_failure;
 use super::{CLAIM_AGAIN, TeammateLoop};
 use crate::agent::driver::run_blocking;
-use crate::agent::idle::{IdleAction, Situation};
+use crate::agent::idle::Situation;
 use crate::agent::prompt;
 use crate::agent::turn::TurnInput;
 use crate::domain::chat::{Block, Message};
@@ -65,26 +65,6 @@ impl TeammateLoop {
             claimable: claimable.filter(|_| !self.is_paused && !is_draining),
             pauses_idle_timeout: awaits || self.crew.broker.has_own_pending(),
             now: self.crew.context.uptime(),
-        }
-    }
-
-    /// Releases the task of a teammate that would not finish it before its host ends: it is stuck or paused.
-    pub(super) async fn give_up_in_drain(&mut self, action: IdleAction) {
-        let is_over = match action {
-            IdleAction::Stuck(_) => true,
-            IdleAction::StayIdle(_) => self.is_paused,
-            IdleAction::Read
-            | IdleAction::Resume(_)
-            | IdleAction::Claim(_)
-            | IdleAction::Leave(_) => false,
-        };
-        if !is_over || !self.crew.is_draining() {
-            return;
-        }
-        self.is_paused = true;
-        let graph = self.crew.board.graph();
-        if graph.open_task_of(&self.member.name).is_some() {
-            self.release_task().await;
         }
     }
 

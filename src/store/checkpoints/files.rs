@@ -63,9 +63,9 @@ pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Lists folders with a buffer that is used again.
-#[cfg(target_os = "linux")]
 #[derive(Default)]
 pub struct FolderReader {
+    #[cfg(target_os = "linux")]
     buffer: Vec<u8>,
 }
 
@@ -86,10 +86,6 @@ impl FolderReader {
         Ok(())
     }
 }
-
-#[cfg(not(target_os = "linux"))]
-#[derive(Default)]
-pub struct FolderReader;
 
 #[cfg(not(target_os = "linux"))]
 impl FolderReader {

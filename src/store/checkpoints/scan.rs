@@ -141,14 +141,14 @@ pub fn scan(
 
 /// The results of one thread.
 #[derive(Default)]
-struct Found {
+struct FolderFindings {
     scan: DirectoryScan,
     /// The folders with known files that were scanned.
     visited: Vec<Vec<u8>>,
 }
 
-impl Found {
-    fn append(&mut self, mut other: Found) {
+impl FolderFindings {
+    fn append(&mut self, mut other: FolderFindings) {
         let (all, new) = (&mut self.scan, &mut other.scan);
         all.changed.append(&mut new.changed);
         all.gone.append(&mut new.gone);
@@ -227,7 +227,7 @@ impl ScanQueue<'_> {
 /// Scans folders on one thread. The buffers are used again for each folder.
 struct FolderScanner<'a> {
     queue: &'a ScanQueue<'a>,
-    found: Found,
+    found: FolderFindings,
     reader: FolderReader,
     /// The names in the folder, each with a NUL byte at its end.
     names: Vec<u8>,
@@ -247,7 +247,7 @@ impl<'a> FolderScanner<'a> {
     fn new(queue: &'a ScanQueue<'a>) -> FolderScanner<'a> {
         FolderScanner {
             queue,
-            found: Found::default(),
+            found: FolderFindings::default(),
             reader: FolderReader::default(),
             names: Vec::new(),
             entries: Vec::new(),

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::exchange::FETCHED;
-use super::exchange_work::{have_diverged, short_name};
+use super::fetched_refs::{FETCHED, have_diverged, short_name};
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;

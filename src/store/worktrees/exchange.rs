@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exchange_remote::find_shared_remote;
+use super::fetched_refs::{FETCHED, is_ancestor};
 use super::merge::check_state_untouched;
 use super::outgoing::refusal;
 use super::{OpenRegistry, Worktrees};
@@ -28,8 +29,6 @@ use crate::store::git::{
 
 /// Prefix of the refs of all crews at a remote.
 const SHARED: &str = "refs/crewdeck/";
-/// Prefix of the fetched refs of all crews here.
-pub(super) const FETCHED: &str = "refs/crewdeck/fetched/";
 /// The ref with the base commit, below the prefix of the crew.
 pub(super) const BASE: &str = "base";
 /// The folder of the refs with branches, below the prefix of the crew.
@@ -458,11 +457,6 @@ fn compare(git: &Git, commit: Option<&String>, tip: &str) -> Result<RefRelation,
     } else {
         RefRelation::Other
     })
-}
-
-/// Returns whether the commit `old` is `new` or in its history.
-pub(super) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitError> {
-    git.succeeds(&["merge-base", "--is-ancestor", old, new])
 }
 
 pub(super) fn other_work(remote: &SharedRemote, name: String, why: String) -> StoreError {

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::exchange::{
-    BASE, BRANCHES, BranchExchange, FETCHED, RefList, copy_prefix, is_ancestor, ref_of,
-};
+use super::exchange::{BASE, BRANCHES, BranchExchange, RefList, copy_prefix, ref_of};
+use super::fetched_refs::{have_diverged, is_ancestor};
 use crate::domain::host::HostName;
 use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
@@ -217,19 +216,6 @@ impl BranchExchange {
     }
 }
 
-/// Returns whether each of two commits lacks commits of the other.
-pub(super) fn have_diverged(git: &Git, one: &str, other: &str) -> Result<bool, StoreError> {
-    Ok(!is_ancestor(git, one, other)? && !is_ancestor(git, other, one)?)
-}
-
-/// Returns the name of a needed branch as users know it: `wt/NAME`.
-pub(super) fn short_name(needed: &str) -> String {
-    match needed.rsplit_once("/wt/") {
-        Some((start, name)) if start.starts_with(FETCHED) => format!("{BRANCHES}{name}"),
-        Some(_) | None => needed.into(),
-    }
-}
-
 /// Returns whether a ref with the name of the worktree, or one beside it, has the commit `tip`.
 fn is_in_refs_of(
     git: &Git,
@@ -274,21 +260,6 @@ fn missing(work: &NeededWork) -> StoreError {
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
-
-    #[test]
-    fn fetched_ref_is_shown_as_the_branch_of_the_worktree() {
-        for (needed, shown) in [
-            ("wt/task-3", "wt/task-3"),
-            ("refs/crewdeck/fetched/web/wt/task-3", "wt/task-3"),
-            (
-                "refs/crewdeck/fetched/web/wt/t-a-1a2b3c4d",
-                "wt/t-a-1a2b3c4d",
-            ),
-            ("other/wt/x", "other/wt/x"),
-        ] {
-            assert_eq!(short_name(needed), shown);
-        }
-    }
 
     #[test]
     fn copies_end_with_the_start_of_a_hash() {

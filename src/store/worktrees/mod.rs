@@ -19,6 +19,7 @@ mod exchange;
 mod exchange_base;
 mod exchange_remote;
 mod exchange_work;
+mod fetched_refs;
 mod hook_made;
 mod include;
 mod inspect;

@@ -2,7 +2,7 @@
 //! for its setup. Only the registry names it; the task's file does not. The claim takes it instead of creating one.
 
 use super::create::NewWorktree;
-use super::exchange_work::short_name;
+use super::fetched_refs::short_name;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;

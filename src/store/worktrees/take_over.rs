@@ -1,6 +1,7 @@
 //! Moves the branch of a worktree to the commits that another host has published, without loss of commits or files here.
 
-use super::exchange::{BranchExchange, is_ancestor};
+use super::exchange::BranchExchange;
+use super::fetched_refs::is_ancestor;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;

@@ -34,6 +34,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "The hook is slower than the time after which a hook is shown.",
     ),
     (
+        "tests/it/hub_worker/outages.rs",
+        "beats.txt; sleep 0.05",
+        "The pause limits how fast the agent repeats the command.",
+    ),
+    (
         "tests/it/needs.rs",
         "rm -rf first; sleep 6",
         "The command takes longer than the focus would stay after a key press.",

@@ -16,7 +16,7 @@ const BEATS: &str = r"
     times: 0
     calls:
       - tool: bash
-        input: { command: 'until [ -e stop ]; do echo beat >> beats.txt; sleep 0.1; done' }
+        input: { command: 'until [ -e stop ]; do echo beat >> beats.txt; sleep 0.05; done' }
       - { tool: task_update, input: { task_id: '{{1}}', status: completed } }
   - times: 0
     say: I go on.

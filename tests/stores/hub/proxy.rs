@@ -274,7 +274,11 @@ mod tests {
         // A byte is counted after it was delivered.
         let began = std::time::Instant::now();
         while proxy.bytes() != [2, 1] {
-            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", proxy.bytes());
+            assert!(
+                began.elapsed() < Duration::from_secs(5),
+                "{:?}",
+                proxy.bytes()
+            );
             std::thread::yield_now();
         }
         proxy.close();

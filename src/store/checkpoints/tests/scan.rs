@@ -15,7 +15,7 @@ use super::Project;
 /// What one scan is expected to find: changed, gone, ignored, unreadable and private paths, each list separated by
 /// spaces.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Expected {
+struct ExpectedScan {
     changed: &'static str,
     gone: &'static str,
     ignored: &'static str,
@@ -52,8 +52,8 @@ fn learn(known: &mut KnownFiles, found: &DirectoryScan) {
 #[allow(clippy::too_many_lines)] // one table of all steps
 fn scan_finds_the_differences_after_each_step() {
     type Act = fn(&Project, &mut KnownFiles);
-    let none = Expected::default;
-    let steps: [(&str, Act, Expected); 20] = [
+    let none = ExpectedScan::default;
+    let steps: [(&str, Act, ExpectedScan); 20] = [
         (
             "first scan",
             |p, _| {
@@ -61,7 +61,7 @@ fn scan_finds_the_differences_after_each_step() {
                     p.write(path, "1");
                 }
             },
-            Expected {
+            ExpectedScan {
                 changed: "a a.b ab d-/v d/e/y d/e/z d/x",
                 ..none()
             },
@@ -70,7 +70,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "one change between other names",
             |p, _| p.write("a.b", "12"),
-            Expected {
+            ExpectedScan {
                 changed: "a.b",
                 ..none()
             },
@@ -82,7 +82,7 @@ fn scan_finds_the_differences_after_each_step() {
                     p.write(path, "1");
                 }
             },
-            Expected {
+            ExpectedScan {
                 changed: "A aa d/e/yy z",
                 ..none()
             },
@@ -93,7 +93,7 @@ fn scan_finds_the_differences_after_each_step() {
                 fs::remove_file(p.path("d/e/y")).unwrap();
                 fs::remove_file(p.path("d/e/z")).unwrap();
             },
-            Expected {
+            ExpectedScan {
                 gone: "d/e/y d/e/z",
                 ..none()
             },
@@ -101,7 +101,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "folders deleted",
             |p, _| fs::remove_dir_all(p.path("d")).unwrap(),
-            Expected {
+            ExpectedScan {
                 gone: "d/e/yy d/x",
                 ..none()
             },
@@ -109,7 +109,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "a file in the place of the folder",
             |p, _| p.write("d", "1"),
-            Expected {
+            ExpectedScan {
                 changed: "d",
                 ..none()
             },
@@ -120,7 +120,7 @@ fn scan_finds_the_differences_after_each_step() {
                 fs::remove_file(p.path("d")).unwrap();
                 p.write("d/x", "1");
             },
-            Expected {
+            ExpectedScan {
                 changed: "d/x",
                 gone: "d",
                 ..none()
@@ -129,7 +129,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "an untracked file becomes ignored",
             |p, _| p.write(".gitignore", "/ab\n"),
-            Expected {
+            ExpectedScan {
                 changed: ".gitignore",
                 gone: "ab",
                 ignored: "ab",
@@ -139,7 +139,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "the ignored file becomes tracked",
             |_, known| known.track(b"ab"),
-            Expected {
+            ExpectedScan {
                 changed: "ab",
                 ..none()
             },
@@ -147,7 +147,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "the tracked file is deleted",
             |p, _| fs::remove_file(p.path("ab")).unwrap(),
-            Expected {
+            ExpectedScan {
                 gone: "ab",
                 ..none()
             },
@@ -156,7 +156,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "and returns although it is ignored",
             |p, _| p.write("ab", "1"),
-            Expected {
+            ExpectedScan {
                 changed: "ab",
                 ..none()
             },
@@ -167,7 +167,7 @@ fn scan_finds_the_differences_after_each_step() {
                 fs::remove_file(p.path("ab")).unwrap();
                 drop(UnixListener::bind(p.path("ab")).unwrap());
             },
-            Expected {
+            ExpectedScan {
                 gone: "ab",
                 ..none()
             },
@@ -181,7 +181,7 @@ fn scan_finds_the_differences_after_each_step() {
                 p.write("out/more/other", "1");
                 known.track(b"out/in/kept");
             },
-            Expected {
+            ExpectedScan {
                 changed: ".gitignore out/in/kept",
                 ignored: "out out/in out/in/other out/more",
                 ..none()
@@ -194,7 +194,7 @@ fn scan_finds_the_differences_after_each_step() {
                 fs::set_permissions(p.path("a"), private).unwrap();
                 fs::remove_dir_all(p.path("out")).unwrap();
             },
-            Expected {
+            ExpectedScan {
                 changed: "a",
                 gone: "out/in/kept",
                 private: "a",
@@ -207,7 +207,7 @@ fn scan_finds_the_differences_after_each_step() {
                 p.write("d1/d2/d3/d4/d5/d6/d7/d8/d9/d10/d11/f", "1");
                 p.write("d1/d2/d3/d4/d5/d6/d7/d8/d9/g", "1");
             },
-            Expected {
+            ExpectedScan {
                 changed: "d1/d2/d3/d4/d5/d6/d7/d8/d9/d10/d11/f d1/d2/d3/d4/d5/d6/d7/d8/d9/g",
                 private: "a",
                 ..none()
@@ -216,7 +216,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "a change in a deep folder",
             |p, _| p.write("d1/d2/d3/d4/d5/d6/d7/d8/d9/d10/d11/f", "12"),
-            Expected {
+            ExpectedScan {
                 changed: "d1/d2/d3/d4/d5/d6/d7/d8/d9/d10/d11/f",
                 private: "a",
                 ..none()
@@ -225,7 +225,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "a folder becomes a repository, with a name in capitals",
             |p, _| p.write("d/.GIT/HEAD", "ref: refs/heads/main\n"),
-            Expected {
+            ExpectedScan {
                 gone: "d/x",
                 unreadable: "d",
                 private: "a",
@@ -235,7 +235,7 @@ fn scan_finds_the_differences_after_each_step() {
         (
             "a folder of crewdeck",
             |p, _| p.write(".tasks/t", "1"),
-            Expected {
+            ExpectedScan {
                 unreadable: "d",
                 private: "a",
                 ..none()

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::exchange::{BASE, BRANCHES, BranchExchange, RefList, copy_prefix, ref_of};
 use super::fetched_refs::{have_diverged, is_ancestor};
 use crate::domain::host::HostName;
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, commit_of};
@@ -25,6 +26,40 @@ pub struct NeededWork {
 }
 
 impl BranchExchange {
+    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the host `by`
+    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the
+    /// files there too. Also enters the worktree into the registry, without a folder, so that it can be continued, compared and
+    /// merged. Contacts no server: call [`BranchExchange::fetch`] first.
+    ///
+    /// Returns the last commit of the branch here, which may have commits that were not published yet; `None` if the branch
+    /// exists neither here nor among what was fetched.
+    ///
+    /// # Errors
+    /// When `by` is given and nothing was fetched for the worktree. When the branch here has commits that the fetched one lacks
+    /// and the other way round, when it is checked out in a worktree with uncommitted files or a git operation in progress or in
+    /// another folder, or git fails. Nothing was changed then.
+    pub fn take_over(
+        &self,
+        worktree: &WorktreeName,
+        by: Option<&HostName>,
+        now: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
+        let mut work = self.worktrees.begin_change()?;
+        let git = work.repo.git.clone();
+        if let Some((_, fetched)) = self.find_work(&git, worktree, by)? {
+            return work.take_over_branch(worktree, fetched, now).map(Some);
+        }
+        let branch = worktree.branch();
+        match by {
+            // A branch here is not what that host has done.
+            Some(host) => Err(WorktreeError::NotTakenOver(format!(
+                "{branch} is not at the remote yet: the host {host} publishes it when crewdeck runs there and reaches the remote"
+            ))
+            .into()),
+            None => Ok(work.repo.branch(&branch)?),
+        }
+    }
+
     /// Returns the branches with the commits of `needed`: names of branches here, and full names of fetched refs. Commits
     /// that are in `base` and in no ref of the crew any more are left out. Call [`BranchExchange::fetch`] first.
     ///

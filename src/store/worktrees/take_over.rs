@@ -1,12 +1,10 @@
 //! Moves the branch of a worktree to the commits that another host has published, without loss of commits or files here.
 
-use super::exchange::BranchExchange;
 use super::fetched_refs::is_ancestor;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::{OpenRegistry, debris, interrupted_merge};
-use crate::domain::host::HostName;
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeName};
@@ -18,42 +16,22 @@ const REFLOG: &str = "crewdeck: from another host";
 /// Number of characters of a commit's hash in a message.
 const HASH_SHOWN: usize = 12;
 
-impl BranchExchange {
-    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the host `by`
-    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the
-    /// files there too. Also enters the worktree into the registry, without a folder, so that it can be continued, compared and
-    /// merged. Contacts no server: call [`BranchExchange::fetch`] first.
-    ///
-    /// Returns the last commit of the branch here, which may have commits that were not published yet; `None` if the branch
-    /// exists neither here nor among what was fetched.
-    ///
-    /// # Errors
-    /// When `by` is given and nothing was fetched for the worktree. When the branch here has commits that the fetched one lacks
-    /// and the other way round, when it is checked out in a worktree with uncommitted files or a git operation in progress or in
-    /// another folder, or git fails. Nothing was changed then.
-    pub fn take_over(
-        &self,
+impl OpenRegistry {
+    /// Creates the branch of a worktree at the commit `fetched`, or fast-forwards it to that commit, and enters the worktree
+    /// into the registry. Returns the last commit of the branch here. Fails as [`super::BranchExchange::take_over`] does.
+    pub(super) fn take_over_branch(
+        &mut self,
         worktree: &WorktreeName,
-        by: Option<&HostName>,
+        fetched: String,
         now: Timestamp,
-    ) -> Result<Option<String>, StoreError> {
-        let mut work = self.worktrees.begin_change()?;
-        let git = work.repo.git.clone();
+    ) -> Result<String, StoreError> {
+        let git = self.repo.git.clone();
         let branch = worktree.branch();
-        let local = work.repo.branch(&branch)?;
-        let Some((_, fetched)) = self.find_work(&git, worktree, by)? else {
-            return match by {
-                // A branch here is not what that host has done.
-                Some(host) => Err(refused(format!(
-                    "{branch} is not at the remote yet: the host {host} publishes it when crewdeck runs there and reaches the remote"
-                ))),
-                None => Ok(local),
-            };
-        };
+        let local = self.repo.branch(&branch)?;
         let commit = match local {
             Some(local) if is_ancestor(&git, &fetched, &local)? => local,
             Some(local) if is_ancestor(&git, &local, &fetched)? => {
-                work.advance_branch(worktree, &local, &fetched, now)?;
+                self.advance_branch(worktree, &local, &fetched, now)?;
                 fetched
             }
             Some(local) => {
@@ -65,16 +43,14 @@ impl BranchExchange {
                 .into());
             }
             None => {
-                work.move_to(&branch, &fetched, None)?;
+                self.move_to(&branch, &fetched, None)?;
                 fetched
             }
         };
-        work.register(worktree, now)?;
-        Ok(Some(commit))
+        self.register(worktree, now)?;
+        Ok(commit)
     }
-}
 
-impl OpenRegistry {
     /// Moves the branch of a worktree from the commit `from` to `to`, which has `from` in its history.
     fn advance_branch(
         &self,

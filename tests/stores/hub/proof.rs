@@ -256,7 +256,8 @@ fn check_sessions(report: &mut RoundReport, lines: &[RecordLine]) {
             }
         }
     }
-    let ends: BTreeSet<&str> = ["refused", "lost", "stopped"].into();
+    // A session also becomes invalid when its process leaves.
+    let ends: BTreeSet<&str> = ["refused", "lost", "stopped", "left"].into();
     for lost in lines.iter().filter(|line| line.event == "invalid") {
         let session = lost.argument(0);
         let is_refused =

@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
@@ -35,9 +36,12 @@ use crate::process::environment;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Roles, Skills, SpendingFile, StoreError, Stores};
+use crate::store::{self, HubError, Roles, Skills, SpendingFile, StoreError, Stores};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
+
+/// Pause between two attempts to join a crew on a hub that cannot be reached.
+const JOIN_PAUSE: Duration = Duration::from_secs(5);
 
 /// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
@@ -86,18 +90,16 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&event_sender, notices).await;
-            let shared = match shared_parts(blueprint).await {
-                Ok(place) => place,
+            let joined = if resumes && blueprint.waits_for_hub {
+                join_when_reachable(blueprint, &event_sender).await
+            } else {
+                shared_parts(blueprint).await
+            };
+            let shared = match joined {
+                Ok(shared) => shared,
                 Err(error) => return error.downcast().map(Built::LedElsewhere),
             };
-            Box::pin(start_crew(
-                blueprint,
-                (lock, shared),
-                session,
-                resumes,
-                event_sender,
-            ))
-            .await
+            start_or_leave(blueprint, (lock, shared), session, resumes, event_sender).await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
@@ -117,14 +119,62 @@ pub async fn take_over(
     let lock = freed.take(&session)?;
     let resumes = true;
     let shared = shared_parts(blueprint).await?;
-    Box::pin(start_crew(
-        blueprint,
-        (lock, shared),
-        session,
-        resumes,
-        event_sender,
-    ))
-    .await
+    start_or_leave(blueprint, (lock, shared), session, resumes, event_sender).await
+}
+
+/// Starts the crew. If that fails, ends the session of this host on the hub, so that its name and the place of the lead are
+/// free at once.
+async fn start_or_leave(
+    blueprint: &Blueprint,
+    (lock, shared): (CrewLock, SharedParts),
+    session: String,
+    resumes: bool,
+    event_sender: EventSender,
+) -> Result<Built> {
+    let host = shared.host.clone();
+    let starting = start_crew(blueprint, (lock, shared), session, resumes, event_sender);
+    let started = Box::pin(starting).await;
+    if let (Err(_), Some(host)) = (&started, host) {
+        let left = tokio::task::spawn_blocking(move || host.session.leave());
+        let _ = left.await;
+    }
+    started
+}
+
+/// Joins the crew on the hub as [`shared_parts`] does, and tries again as long as the hub cannot be reached. The user sees the
+/// cause.
+async fn join_when_reachable(
+    blueprint: &Blueprint,
+    event_sender: &EventSender,
+) -> Result<SharedParts> {
+    let mut shown = String::new();
+    loop {
+        let error = match shared_parts(blueprint).await {
+            Ok(shared) => return Ok(shared),
+            Err(error) => error,
+        };
+        let is_outage = matches!(
+            error.downcast_ref(),
+            Some(StoreError::Hub(
+                HubError::Unreachable { .. } | HubError::NoAnswer { .. }
+            ))
+        );
+        if !is_outage {
+            return Err(error);
+        }
+        let cause = describe_error(&error);
+        if shown != cause {
+            let text = format!(
+                "No agent works here: {cause}. crewdeck tries again every {} s.",
+                JOIN_PAUSE.as_secs()
+            );
+            event_sender
+                .publish(EventKind::notice(NoticeLevel::Error, text))
+                .await;
+            shown = cause;
+        }
+        tokio::time::sleep(JOIN_PAUSE).await;
+    }
 }
 
 /// Returns where the crew works. Joins the crew on the hub, if it is there.

@@ -45,6 +45,8 @@ pub struct Blueprint {
     pub speed: f64,
     /// How this process takes part in a crew on a hub; `None` for a crew on this machine.
     pub hub: Option<HubPlan>,
+    /// Whether a session that is resumed waits until the hub can be reached, instead of an error.
+    pub waits_for_hub: bool,
     /// The demo's repository; `None` outside the demo. A temporary repository is deleted when the blueprint is dropped.
     demo: Option<demo::Repository>,
 }
@@ -124,6 +126,7 @@ impl Blueprint {
             },
             resume,
             hub,
+            waits_for_hub: false,
             speed: global.speed.unwrap_or(1.0),
             demo,
         })

@@ -12,7 +12,7 @@ use crate::commands::{CompletionRequest, TaskGate};
 use crate::config::{self, Settings};
 use crate::crew::{HostParts, SharedParts};
 use crate::domain::checks::CheckRecord;
-use crate::domain::host::{HostInfo, HostKind, HostName};
+use crate::domain::host::{HostInfo, HostKind, HostName, HostPresence};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
@@ -25,6 +25,10 @@ use crate::store::{
 const JOIN_WITHIN: Duration = Duration::from_secs(20);
 /// Pause between two attempts to join, or to take over the tasks of an earlier process.
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
+/// Maximum number of hosts on one machine that get names without the user.
+const NAMES_MAX: u8 = 9;
+/// Number of characters of the name of a machine that are kept before a number.
+const NAME_START_MAX: usize = 28;
 /// Maximum time for which a start tries to take over the tasks of an earlier process.
 const ADOPT_WITHIN: Duration = Duration::from_secs(10);
 
@@ -72,11 +76,29 @@ impl HubPlan {
         Hub::new(self.settings.clone()).stores(root)
     }
 
-    /// Returns the name of this host for the project in `root`.
-    pub fn host_name(&self, root: &Path) -> HostName {
+    /// Returns the name of this host for the project in `root`: the one that the user has chosen or that the directory has used
+    /// before, else that of the machine. If another host has that name, for example on the same machine, adds a number.
+    ///
+    /// # Errors
+    /// When the hosts cannot be read.
+    pub fn host_name(&self, root: &Path, stores: &Stores) -> Result<HostName> {
         let kept = || self.kept(root).map(|kept| kept.name);
-        let own = self.name.clone().or_else(kept);
-        own.unwrap_or_else(|| HostName::similar_to(&machine_name()))
+        if let Some(own) = self.name.clone().or_else(kept) {
+            return Ok(own);
+        }
+        let machine = HostName::similar_to(&machine_name());
+        let hosts = stores.hosts.as_ref().map(|hosts| hosts.hosts());
+        let hosts = hosts.transpose()?.unwrap_or_default();
+        let is_used = |name: &HostName| {
+            let mut present = hosts
+                .iter()
+                .filter(|host| host.presence == HostPresence::Present);
+            present.any(|host| host.info.name.same(name))
+        };
+        let start: String = machine.as_str().chars().take(NAME_START_MAX).collect();
+        let numbered = (2..=NAMES_MAX).map(|n| HostName::parse(&format!("{start}-{n}")));
+        let mut names = [Ok(machine.clone())].into_iter().chain(numbered).flatten();
+        Ok(names.find(|name| !is_used(name)).unwrap_or(machine))
     }
 
     /// Returns what this directory was in the same crew before.
@@ -121,7 +143,7 @@ impl HubPlan {
             bail!("the hub has no hosts");
         };
         let info = HostInfo {
-            name: self.host_name(root),
+            name: self.host_name(root, &stores)?,
             kind: self.kind,
             slots: self.slots,
             tags: self.tags.clone(),

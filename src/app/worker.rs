@@ -301,7 +301,10 @@ async fn start(
     let prepared = spawn_blocking(move || prepare(&asked, &root)).await??;
     blueprint.resume = prepared.session;
     blueprint.preset = Some(prepared.preset);
-    blueprint.hub = Some(plan.clone());
+    blueprint.hub = Some(HubPlan {
+        name: Some(prepared.host),
+        ..plan.clone()
+    });
     match Box::pin(assemble::build(blueprint, event_sender)).await? {
         Built::Crew(assembly) => Ok(assembly),
         Built::RunsElsewhere(holder) => bail!(

@@ -104,8 +104,11 @@ impl TaskWorktrees {
     /// Returns the absolute path of a task's worktree; `None` if the folder does not exist or worktrees are not in use.
     pub fn dir_of(&self, task: &Task) -> Option<PathBuf> {
         let store = self.store.as_ref()?;
-        let dir = store.path_of(&WorktreeName::new(&task.worktree).ok()?);
-        dir.is_dir().then_some(dir)
+        let name = WorktreeName::new(&task.worktree).ok()?;
+        let dir = store.path_of(&name);
+        // On a hub, this directory may be a copy of the one of another host, whose worktrees belong to the repository there.
+        let is_own = self.context.host.is_none() || store.owns_folder(&name);
+        (dir.is_dir() && is_own).then_some(dir)
     }
 
     /// Finds or creates the worktree of a task that `owner` has claimed, as [`TaskWorktrees::find_or_create`] does, and

@@ -52,6 +52,7 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     let mut kept = RestartState::default();
     loop {
         let before = std::mem::take(&mut kept);
+        blueprint.waits_for_hub = true;
         let left = block_on(async {
             let dashboard = Dashboard::open(&blueprint, &options, before)?;
             Box::pin(dashboard.stay(&blueprint)).await

@@ -20,6 +20,8 @@ const HASH_LENGTH: usize = 4;
 
 /// What a run of the worker begins with.
 pub struct PreparedWorker {
+    /// The name of this host.
+    pub host: HostName,
     /// The session that an earlier process of this host has left; `None` to begin a new one.
     pub session: Option<String>,
     /// The teammates. Those that the session restores are not started twice.
@@ -31,8 +33,9 @@ pub struct PreparedWorker {
 /// # Errors
 /// When the roster cannot be read.
 pub fn prepare(plan: &HubPlan, root: &Path) -> Result<PreparedWorker> {
-    let host = plan.host_name(root);
-    let team = plan.stores(root).roster.read()?;
+    let stores = plan.stores(root);
+    let host = plan.host_name(root, &stores)?;
+    let team = stores.roster.read()?;
     let own = team.members.iter().filter(|member| {
         member.host.eq_ignore_ascii_case(host.as_str()) && has_records(root, member)
     });
@@ -47,11 +50,13 @@ pub fn prepare(plan: &HubPlan, root: &Path) -> Result<PreparedWorker> {
         };
         Ok((member, String::new()))
     });
+    let members = members.collect::<Result<_>>()?;
     Ok(PreparedWorker {
+        host,
         session,
         preset: TeamPreset {
             lead: LeadMode::Work,
-            members: members.collect::<Result<_>>()?,
+            members,
         },
     })
 }

@@ -54,6 +54,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::git::{Git, Repo, RepoCache};
 use super::read_stable::{self, StableRead};
+use super::root::git_dirs;
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -130,6 +131,14 @@ impl Worktrees {
     /// Returns the path of the folder of a worktree.
     pub fn path_of(&self, name: &WorktreeName) -> PathBuf {
         self.root.join(".worktrees").join(name.as_str())
+    }
+
+    /// Returns whether the folder of a worktree belongs to the repository of this project. In a copied project, the folders of
+    /// worktrees belong to the repository of the original.
+    pub fn owns_folder(&self, name: &WorktreeName) -> bool {
+        let shared = |dir: &Path| git_dirs(dir)?.1.canonicalize().ok();
+        let own = shared(&self.root);
+        own.is_some() && shared(&self.path_of(name)) == own
     }
 
     /// Returns the name of the worktree in the folder `dir`; `None` if `dir` is not the path of a worktree's folder. Reads

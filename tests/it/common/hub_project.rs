@@ -342,7 +342,7 @@ impl HubProject {
     }
 
     /// Waits until the last commit in a folder has this subject.
-    pub fn wait_for_commit(&self, dir: &Path, subject: &str) {
+    pub fn wait_for_commit(dir: &Path, subject: &str) {
         wait_until(&format!("no commit {subject} in {}", dir.display()), || {
             std::thread::sleep(POLL);
             dir.exists() && head_subject(dir) == subject

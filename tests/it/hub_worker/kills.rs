@@ -40,7 +40,7 @@ fn killed_worker_continues_its_task_after_a_restart() {
     let task = project.add_task(&["First"]);
     let worker = project.start_worker("alpha", COMMITS_A_PART, &[]);
     project.wait_until_begun(task);
-    project.wait_for_commit(&project.worktree("alpha", task), "Part");
+    HubProject::wait_for_commit(&project.worktree("alpha", task), "Part");
     let (member, host) = (
         project.wait_for_member("alpha-1"),
         project.hosts().remove(0),
@@ -76,7 +76,7 @@ fn task_of_a_lost_worker_is_done_by_another_one() {
     let task = project.add_task(&["First"]);
     let killed = project.start_worker("alpha", COMMITS_A_PART, &["--tags", "late"]);
     project.wait_until_begun(task);
-    project.wait_for_commit(&project.worktree("alpha", task), "Part");
+    HubProject::wait_for_commit(&project.worktree("alpha", task), "Part");
     let _other = project.start_worker("beta", &writes_notes(0), &[]);
     project.wait_for_member("beta-1");
 

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::error::HubError;
 use super::signature::HubSecret;
+use super::unsigned::UnsignedReports;
 
 /// Maximum length of the name of a crew on a hub, in characters.
 const CREW_MAX: usize = 32;
@@ -186,6 +187,8 @@ pub struct HubSettings {
     /// How long a lease lives without a renewal; at least 1 second. Only tests set another value, so that long outages take
     /// little time in them. All processes of a crew must use the same.
     pub lease_life: Duration,
+    /// The unsigned messages that were reported. All connections with clones of these settings report each of them once.
+    pub unsigned: UnsignedReports,
 }
 
 impl HubSettings {
@@ -202,6 +205,7 @@ impl HubSettings {
             mail_bytes_max: 256 * 1024 * 1024,
             is_mail_max_set: false,
             lease_life: LEASE_LIFE,
+            unsigned: UnsignedReports::default(),
         }
     }
 

@@ -373,7 +373,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         let address = server.parse::<ServerAddr>();
         servers.push(address.map_err(|_| HubError::Address {
             text: server.clone(),
-            why: "the name or the port of the server is invalid",
+            why: "the name of the server is invalid",
         })?);
     }
     let connecting = options.connect(servers).await;

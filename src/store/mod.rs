@@ -90,7 +90,7 @@ pub use git::{
     RemoteLogin, RemoteTransport, RepositoryFacts, create_first_commit as begin_repository,
     facts as git_facts, transport_of,
 };
-pub use host_file::KeptHost;
+pub use host_file::DirectoryHost;
 #[cfg(test)]
 pub use host_store::FakeHostSession;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};

@@ -94,8 +94,11 @@ mod tests {
         let mut crew = TestCrew::new();
         let (relay, mut relayed) = tokio::sync::mpsc::channel(8);
         let mut context = lead_on_hub(&crew);
-        Arc::get_mut(&mut context).unwrap().event_sender =
-            (crew.context.event_sender.clone()).with_relay(|_| true, relay);
+        Arc::get_mut(&mut context).unwrap().event_sender = crew
+            .context
+            .event_sender
+            .clone()
+            .with_relay(|_| true, relay);
         let errors = FileErrors::new(context.clone());
         errors.warn("The requests", vec!["damaged".into()]).await;
         context.notice(NoticeLevel::Warn, "full disk").await;

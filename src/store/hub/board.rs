@@ -142,7 +142,7 @@ impl BoardStore for HubBoard {
     /// the hub have found.
     fn repair(&self) -> Result<Vec<String>, StoreError> {
         let leftovers = self.current()?.leftover_imports();
-        let mut notices = self.hub.take_problems();
+        let mut notices = self.hub.take_unsigned_reports();
         for leftover in leftovers.into_iter().filter(import::is_over) {
             let is_reported = leftover.is_abandoned;
             // If this fails, the parts stay. They do no harm.
@@ -172,7 +172,7 @@ impl BoardStore for HubBoard {
         };
         let state = (mirror.epoch, mirror.sequence);
         let mut notices = self.reported.unreported(state, || mirror.problems());
-        notices.extend(self.hub.take_problems());
+        notices.extend(self.hub.take_unsigned_reports());
         Ok(BoardUpdate { delta, notices })
     }
 

@@ -163,7 +163,7 @@ impl Hub {
 
     /// Returns the unsigned messages that were found since the last call, one line each. Does not connect, and does not
     /// wait.
-    pub(super) fn take_problems(&self) -> Vec<String> {
+    pub(super) fn take_unsigned_reports(&self) -> Vec<String> {
         self.inner.settings.unsigned.take()
     }
 

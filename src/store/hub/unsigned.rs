@@ -25,17 +25,13 @@ impl UnsignedReports {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports a subject, unless it was reported before or there are too many. Another program has chosen it.
+    /// Reports a subject, unless it was reported before or there are too many.
     pub(super) fn add(&self, subject: &str) {
         let mut subjects = self.subjects();
         if subjects.reported.len() >= NOTICES_MAX || !subjects.reported.insert(subject.into()) {
             return;
         }
-        let shown = subject.chars().filter(|c| !c.is_control());
-        let shown: String = shown.take(SHOWN_MAX).collect();
-        subjects.waiting.push(format!(
-            "the message {shown} on the hub is not signed with the secret of this crew and is ignored"
-        ));
+        subjects.waiting.push(unsigned_text(subject));
         if subjects.reported.len() == NOTICES_MAX {
             let text = "the hub has more messages that are not signed with the secret of this crew; they are ignored and not reported";
             subjects.waiting.push(text.into());
@@ -46,6 +42,15 @@ impl UnsignedReports {
     pub(super) fn take(&self) -> Vec<String> {
         mem::take(&mut self.subjects().waiting)
     }
+}
+
+/// Returns the report about an unsigned message. Another program has chosen the subject.
+fn unsigned_text(subject: &str) -> String {
+    let shown = subject.chars().filter(|c| !c.is_control());
+    let shown: String = shown.take(SHOWN_MAX).collect();
+    format!(
+        "the message {shown} on the hub is not signed with the secret of this crew and is ignored"
+    )
 }
 
 #[cfg(test)]

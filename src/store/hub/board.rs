@@ -138,8 +138,8 @@ impl BoardStore for HubBoard {
         })
     }
 
-    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored. Also returns what reads of
-    /// the hub have found.
+    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored. Also returns the reports
+    /// of unsigned messages.
     fn repair(&self) -> Result<Vec<String>, StoreError> {
         let leftovers = self.current()?.leftover_imports();
         let mut notices = self.hub.take_unsigned_reports();

@@ -8,7 +8,8 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::budget_gate::BudgetGate;
-use super::checkpoint_state::RewindOrder;
+pub use super::control::Control;
+pub(super) use super::control::until_interrupt;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::driver_state::{FailedModel, Streamed};
@@ -31,21 +32,6 @@ use crate::protocol::event::{
     AgentEvent, CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent, TurnEnd,
 };
 use crate::store::{Board, Mailbox, PromptQueue, Requests, TranscriptFile};
-
-/// Commands that the crew sends to an agent.
-#[derive(Debug)]
-pub enum Control {
-    /// Adds text to the agent's conversation. If the agent is idle, starts a turn.
-    Say(Vec<Block>),
-    Interrupt,
-    /// Replaces the conversation with a summary. The value says what the summary should cover in most detail; may be
-    /// empty.
-    Compact(String),
-    /// Empties the conversation. Interrupts the turn first if one is running.
-    Clear,
-    /// Restores the agent's files, its conversation or both. Refused during a turn.
-    Rewind(Box<RewindOrder>),
-}
 
 /// Runs the turns of one agent. Holds its configuration, stores and state.
 pub struct Driver {
@@ -451,33 +437,6 @@ impl Driver {
         if let Some(list) = self.tool_runner.mailbox.take_todo() {
             inputs.push_front(TurnInput::TodoSet(list.has_open()));
             self.save_todo(list).await;
-        }
-    }
-}
-
-/// Runs `work` and returns its result. Meanwhile, receives the commands of `control` and adds new text, compaction
-/// requests and clear requests to `inputs`. Stops `work` and returns `None` if an interrupt or a clear request arrives,
-/// or if `control` is closed.
-pub(super) async fn until_interrupt<T>(
-    control: &mut mpsc::Receiver<Control>,
-    inputs: &mut VecDeque<TurnInput>,
-    work: impl Future<Output = T>,
-) -> Option<T> {
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            message = control.recv() => match message {
-                Some(Control::Say(blocks)) => inputs.push_back(TurnInput::Say(blocks)),
-                Some(Control::Compact(focus)) => inputs.push_back(TurnInput::Compact { focus }),
-                Some(Control::Clear) => {
-                    inputs.push_back(TurnInput::Clear);
-                    return None;
-                }
-                Some(Control::Rewind(order)) => order.refuse(),
-                Some(Control::Interrupt) | None => return None,
-            },
-            out = &mut work => return Some(out),
         }
     }
 }

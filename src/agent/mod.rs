@@ -5,6 +5,7 @@ pub mod budget_gate;
 pub mod checkpoint_state;
 pub mod checkpoints;
 pub mod compact;
+mod control;
 pub mod driver;
 mod driver_state;
 mod environment;

@@ -393,7 +393,7 @@ fn how_to_answer(request: &Request) -> String {
         RequestKind::Question => {
             let choices = request.choices.iter().enumerate();
             let mut lines: Vec<String> = choices
-                .map(|(at, choice)| format!("{}  {}", at + 1, escape_control_chars(choice)))
+                .map(|(at, choice)| format!("{}  {}", at + 1, one_line(choice)))
                 .collect();
             lines.push("Answer (empty: let the agent decide): ".into());
             lines.join("\n")

@@ -1,7 +1,7 @@
 //! Crews on a hub: the shared state for subcommands with `--hub`, and this process as a host of such a crew.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
@@ -16,8 +16,8 @@ use crate::domain::host::{HostInfo, HostKind, HostName, HostPresence};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
-    Board, BranchExchange, HostSession, Hub, HubAddress, HubSettings, KeptHost, StoreError, Stores,
-    core_count, load_average, machine_name,
+    Board, BranchExchange, DirectoryHost, HostSession, Hub, HubAddress, HubSettings, StoreError,
+    Stores, UnsignedReports, core_count, load_average, machine_name,
 };
 
 /// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
@@ -34,6 +34,9 @@ const ADOPT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Warns the user of a lead whose settings name no git remote.
 pub const NO_REMOTE: &str = "The setting hub.remote is missing, so nothing is pushed, and the results of other hosts cannot come here. Set it to a git remote that all hosts reach.";
+
+/// The unsigned messages that this process has reported. It connects again with each join, and reports each of them once.
+static UNSIGNED: LazyLock<UnsignedReports> = LazyLock::new(UnsignedReports::default);
 
 /// How this process takes part in a crew on a hub.
 #[derive(Debug, Clone)]
@@ -63,7 +66,10 @@ impl HubPlan {
             .settings(url, |name| std::env::var(name).ok())?;
         Ok(Some(HubPlan {
             remote,
-            settings,
+            settings: HubSettings {
+                unsigned: UNSIGNED.clone(),
+                ..settings
+            },
             kind: HostKind::Lead,
             name: None,
             slots: 0,
@@ -82,8 +88,8 @@ impl HubPlan {
     /// # Errors
     /// When the hosts cannot be read.
     pub fn host_name(&self, root: &Path, stores: &Stores) -> Result<HostName> {
-        let kept = || self.kept(root).map(|kept| kept.name);
-        if let Some(own) = self.name.clone().or_else(kept) {
+        let earlier = || self.earlier_host(root).map(|host| host.name);
+        if let Some(own) = self.name.clone().or_else(earlier) {
             return Ok(own);
         }
         let machine = HostName::similar_to(&machine_name());
@@ -102,12 +108,12 @@ impl HubPlan {
     }
 
     /// Returns what this directory was in the same crew before.
-    fn kept(&self, root: &Path) -> Option<KeptHost> {
-        let is_same = |kept: &KeptHost| {
-            let address = HubAddress::parse(&kept.hub);
+    fn earlier_host(&self, root: &Path) -> Option<DirectoryHost> {
+        let is_same = |host: &DirectoryHost| {
+            let address = HubAddress::parse(&host.hub);
             address.is_ok_and(|address| address.is_same_crew(&self.settings.address))
         };
-        KeptHost::read(root).filter(is_same)
+        DirectoryHost::read(root).filter(is_same)
     }
 
     /// Returns the exchange of branches with the other hosts; `None` without the setting, which is an error for a worker.
@@ -155,8 +161,9 @@ impl HubPlan {
         };
         // Before the join, so that a host that cannot send results is not seen by others.
         let exchange = self.exchange(root, &info.name)?;
-        let kept = self.kept(root).filter(|kept| kept.name.same(&info.name));
-        let old = kept.map_or_else(Vec::new, |kept| kept.sessions);
+        let earlier = self.earlier_host(root);
+        let earlier = earlier.filter(|host| host.name.same(&info.name));
+        let old = earlier.map_or_else(Vec::new, |host| host.sessions);
         // The last one holds the lease, if any.
         let replaced = old.last().map(String::as_str);
         let until = Instant::now() + JOIN_WITHIN;
@@ -173,17 +180,17 @@ impl HubPlan {
         let enter = move || -> Result<SharedParts> {
             // All sessions are in the file until this one has their tasks: if this process is killed before, the next one
             // takes the tasks over.
-            let mut kept = KeptHost {
+            let mut recorded = DirectoryHost {
                 hub: self.settings.address.to_string(),
                 name: info.name.clone(),
                 sessions: old.clone(),
             };
-            kept.sessions.push(own.claim().session);
-            kept.write(root)?;
+            recorded.sessions.push(own.claim().session);
+            recorded.write(root)?;
             let stores = stores.with_host(Arc::clone(&own));
             adopt(&stores.board, &*own, &old)?;
-            kept.sessions.drain(..old.len());
-            if let Err(error) = kept.write(root) {
+            recorded.sessions.drain(..old.len());
+            if let Err(error) = recorded.write(root) {
                 tracing::warn!("the earlier sessions of this host are still listed: {error}");
             }
             let parts = HostParts {

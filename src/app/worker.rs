@@ -3,8 +3,10 @@
 mod end_signals;
 mod host_facts;
 mod members;
+mod worked_tasks;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
@@ -13,6 +15,7 @@ use tokio::task::spawn_blocking;
 use self::end_signals::EndSignals;
 use self::host_facts::HostFacts;
 use self::members::prepare;
+use self::worked_tasks::WorkedTasks;
 use super::assemble::{self, Assembly, Built};
 use super::blueprint::Blueprint;
 use super::headless::{eprint_line, json_line, print_event};
@@ -22,7 +25,7 @@ use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::commands::OutputFormat;
 use crate::crew::{Approvers, Crew, HostParts};
-use crate::domain::host::HostKind;
+use crate::domain::host::{HostClaim, HostKind, HostName};
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
@@ -107,7 +110,8 @@ pub fn main(global: &GlobalOptions, options: WorkerArgs) -> Result<u8> {
             form,
             signals: EndSignals::listen()?,
             retry: JoinRetry::default(),
-            has_run: false,
+            ran_as: None,
+            tasks: WorkedTasks::default(),
         };
         worker.run().await
     })
@@ -120,8 +124,9 @@ struct WorkerProcess {
     form: OutputFormat,
     signals: EndSignals,
     retry: JoinRetry,
-    /// Whether teammates have run. The settings were then right, so later errors are outages.
-    has_run: bool,
+    /// The name of this host, if teammates have run. The settings were then right, so later errors are outages.
+    ran_as: Option<HostName>,
+    tasks: WorkedTasks,
 }
 
 impl WorkerProcess {
@@ -133,7 +138,9 @@ impl WorkerProcess {
                 Ok(WorkerEnd::Stuck) => {
                     bail!("{LOST}; some agents have not ended: start the worker again")
                 }
-                Err(error) if !self.has_run || is_configuration(&error) => return Err(error),
+                Err(error) if self.ran_as.is_none() || is_configuration(&error) => {
+                    return Err(error);
+                }
                 Err(error) => describe_error(&error),
             };
             if self.signals.count > 0 {
@@ -146,6 +153,9 @@ impl WorkerProcess {
                 () = self.signals.next() => break,
                 () = tokio::time::sleep(self.retry.pause()) => {}
             }
+        }
+        if let Some(host) = &self.ran_as {
+            eprint_line(&format!("crewdeck: {}", self.tasks.summary(host)));
         }
         Ok(self.signals.exit_code())
     }
@@ -171,10 +181,12 @@ impl WorkerProcess {
             journal,
             began: now(),
             form: self.form,
+            tasks: mem::take(&mut self.tasks),
+            claim: host.as_ref().map(|host| host.session.claim()),
         };
         let worked = match host {
             Some(host) if crew.has_teammates() => {
-                self.has_run = true;
+                self.ran_as = Some(host.info.name.clone());
                 self.retry = JoinRetry::default();
                 self.work(&crew, &host, &mut events, &mut output).await
             }
@@ -185,6 +197,8 @@ impl WorkerProcess {
         };
         let is_lost = matches!(worked, Ok(WorkerEnd::Lost));
         let ended = self.stop(crew, is_lost, &mut events, &mut output).await;
+        output.tasks.stop(is_lost);
+        self.tasks = mem::take(&mut output.tasks);
         // The journal must be complete before another process can take the lock.
         drop(output);
         drop(lock);
@@ -369,10 +383,16 @@ struct WorkerOutput {
     journal: JournalWriter,
     began: Timestamp,
     form: OutputFormat,
+    tasks: WorkedTasks,
+    /// What marks the tasks of this host; `None` if it has not joined.
+    claim: Option<HostClaim>,
 }
 
 impl WorkerOutput {
     fn write(&mut self, event: &Event) {
+        if let Some(claim) = &self.claim {
+            self.tasks.update(&event.kind, claim);
+        }
         if let Some(text) = self.journal.note(event) {
             eprint_line(&format!("warning: {text}"));
         }

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 
+use super::table::lines;
 use super::{CommandContext, CommandOutcome};
 use crate::cli::AgentsVerb;
 use crate::domain::external_agent::ExternalAgentInfo;
@@ -103,7 +104,7 @@ fn list(catalog: &RoleCatalog, external: &[ExternalAgentInfo]) -> String {
         let state = state(agent);
         format!("{} (external agent): {title}; {state}", agent.name)
     });
-    roles.chain(external).collect::<Vec<_>>().join("\n")
+    lines(roles.chain(external))
 }
 
 /// Returns the path of an external agent's program, or why the agent cannot be used, with the command that installs it

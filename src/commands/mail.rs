@@ -9,7 +9,7 @@ use super::{CommandContext, CommandOutcome, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
-use crate::domain::text::count_noun;
+use crate::domain::text::{count_noun, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{InboxReader, Mailbox};
 
@@ -167,6 +167,11 @@ fn message_lines(messages: &[MailMessage]) -> String {
     if messages.is_empty() {
         return "No messages.".into();
     }
-    let line = |l: &MailMessage| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
-    messages.iter().map(line).collect::<Vec<_>>().join("\n")
+    // The further lines of a text are indented, so that none looks like another message.
+    let text = |message: &MailMessage| {
+        let head = format!("{} → {} ({})", message.from, message.to, message.kind);
+        let content = message.content.replace('\n', "\n    ");
+        format!("{}: {content}", one_line(&head))
+    };
+    messages.iter().map(text).collect::<Vec<_>>().join("\n")
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
+use super::table::lines;
 use super::{CommandContext, CommandOutcome, CompletionRequest, parse_name, task_import};
 use crate::cli::{ImportArgs, TaskVerb};
 use crate::domain::checks;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
 use crate::domain::worktree::BranchState;
 use crate::store::{Board, BranchSnapshot, ScanMode, StoreError, Worktrees, take_task};
 
@@ -97,7 +99,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         TaskVerb::Rm { id } => {
             let removed = board.remove(board.resolve(id)?, context.now)?;
             context.print(&removed, || {
-                format!("removed {} {}", removed.id, removed.subject)
+                format!("removed {} {}", removed.id, one_line(&removed.subject))
             })?;
             return Ok(CommandOutcome::Done);
         }
@@ -257,11 +259,7 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
             return none.into();
         }
         let branches = branches(&tasks, context);
-        let lines: Vec<String> = tasks
-            .iter()
-            .map(|t| task_line(graph, t, &branches))
-            .collect();
-        lines.join("\n")
+        lines(tasks.iter().map(|t| task_line(graph, t, &branches)))
     })?;
     Ok(CommandOutcome::Done)
 }
@@ -280,8 +278,7 @@ fn import(
             return "Nothing to import.".into();
         }
         let tasks = imported.tasks.iter();
-        let lines = tasks.map(|task| task_line(&graph, task, &BTreeMap::new()));
-        lines.collect::<Vec<String>>().join("\n")
+        lines(tasks.map(|task| task_line(&graph, task, &BTreeMap::new())))
     })?;
     Ok(if imported.tasks.is_empty() {
         CommandOutcome::Nothing
@@ -353,7 +350,12 @@ fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchS
 }
 
 fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
+    let mut rows = vec![format!(
+        "{} {}: {}",
+        task.status.mark(),
+        task.id,
+        task.subject
+    )];
     let list = |ids: &[TaskId]| {
         ids.iter()
             .map(ToString::to_string)
@@ -371,26 +373,28 @@ fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
         ),
     ] {
         if !text.is_empty() {
-            out.push_str(&format!("\n    {name}: {text}"));
+            rows.push(format!("    {name}: {text}"));
         }
     }
     if !task.acceptance.is_empty() {
-        out.push_str(&format!("\n    acceptance command: {}", task.acceptance));
+        rows.push(format!("    acceptance command: {}", task.acceptance));
     }
     for record in &task.checks {
         let by = match record.by.as_str() {
             "" => String::new(),
             by => format!(" by {by}"),
         };
-        out.push_str(&format!(
-            "\n    check {}{by}: {}",
+        let log = match record.log.as_str() {
+            "" => String::new(),
+            log => format!(" ({log})"),
+        };
+        rows.push(format!(
+            "    check {}{by}: {}{log}",
             record.name,
             record.words()
         ));
-        if !record.log.is_empty() {
-            out.push_str(&format!(" ({})", record.log));
-        }
     }
+    let mut out = lines(rows);
     if !task.description.is_empty() {
         out.push_str(&format!("\n\n{}", task.description));
     }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::table::lines;
 use super::{CommandContext, CommandOutcome};
 use crate::cli::TeamVerb;
 
@@ -13,12 +14,8 @@ pub fn run(verb: &TeamVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 if team.members.is_empty() {
                     return "No teammates.".into();
                 }
-                let lines: Vec<String> = team
-                    .members
-                    .iter()
-                    .map(|m| format!("{} ({}): {}", m.name, m.role, m.status))
-                    .collect();
-                lines.join("\n")
+                let members = team.members.iter();
+                lines(members.map(|m| format!("{} ({}): {}", m.name, m.role, m.status)))
             })?;
             Ok(CommandOutcome::Done)
         }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::context::CrewContext;
 use super::models::ModelSwitch;
@@ -45,23 +44,31 @@ pub struct Agent {
     pub handle: AgentHandle,
 }
 
+/// Why the turns of a host end that has lost its session on the hub.
+const HUB_LOST: &str = "this host could not reach the hub for too long";
+
+/// Returns the command that ends a turn because the crew stops.
+pub(super) fn stop_turn(context: &CrewContext) -> Control {
+    if context.may_act() {
+        Control::Interrupt
+    } else {
+        Control::Abandon(HUB_LOST)
+    }
+}
+
 impl Agent {
-    /// Runs one turn and returns how it ended. If `stop` is cancelled during the turn, interrupts the turn, waits until
-    /// it has ended so that the conversation on disk is complete, and returns `None`.
-    pub async fn run_turn(
-        &mut self,
-        start: TurnInput,
-        stop: &CancellationToken,
-    ) -> Option<TurnEnd> {
+    /// Runs one turn and returns how it ended. If the crew stops during the turn, interrupts the turn, waits until it has
+    /// ended so that the conversation on disk is complete, and returns `None`.
+    pub async fn run_turn(&mut self, start: TurnInput, context: &CrewContext) -> Option<TurnEnd> {
         let Agent {
             driver,
             control,
             handle,
         } = self;
         let interrupt = async {
-            stop.cancelled().await;
+            context.stop.cancelled().await;
             // If the queue is full, the interrupt is lost. The turn then ends when the process exits.
-            let _ = handle.control.try_send(Control::Interrupt);
+            let _ = handle.control.try_send(stop_turn(context));
             std::future::pending::<()>().await;
         };
         let end = tokio::select! {
@@ -69,7 +76,7 @@ impl Agent {
             () = interrupt => None,
             end = driver.turn(start, control) => Some(end),
         };
-        end.filter(|_| !stop.is_cancelled())
+        end.filter(|_| !context.stop.is_cancelled())
     }
 }
 
@@ -446,4 +453,23 @@ fn without_servers_of_others(
     let allowed = None;
     let hides = ToolSelection { allowed, denied };
     limits.iter().cloned().chain([hides]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crew::hub_test_support::lead_on_hub;
+    use crate::crew::test_support::TestCrew;
+    use crate::store::FakeHostSession;
+
+    #[tokio::test]
+    async fn turns_of_a_host_that_has_lost_the_hub_are_not_ended_by_the_user() {
+        let mut context = lead_on_hub(&TestCrew::new());
+        let session = FakeHostSession::new("home", "s");
+        let host = Arc::get_mut(&mut context).and_then(|context| context.host.as_mut());
+        host.unwrap().session = session.clone();
+        assert!(matches!(stop_turn(&context), Control::Interrupt));
+        session.end();
+        assert!(matches!(stop_turn(&context), Control::Abandon(HUB_LOST)));
+    }
 }

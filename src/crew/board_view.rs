@@ -75,7 +75,7 @@ impl BoardView {
         let news = run_blocking(move || board.update_since(&which, &known)).await;
         let news = self.errors.check("The board", news).await?;
         for notice in news.notices {
-            self.context.notice(NoticeLevel::Warn, notice).await;
+            self.context.warn_here(notice).await;
         }
         if news.delta.is_empty() {
             return Some(self.graph());

@@ -43,6 +43,15 @@ impl CrewContext {
         self.publish(EventKind::notice(level, text)).await;
     }
 
+    /// Warns of stored state that cannot be used, on this host only: the other hosts read the same state and warn of it
+    /// themselves.
+    pub async fn warn_here(&self, text: String) {
+        let sender = self.event_sender.clone().without_relay();
+        sender
+            .publish(EventKind::notice(NoticeLevel::Warn, text))
+            .await;
+    }
+
     /// Returns whether this process runs teammates for a lead on another host.
     pub fn is_worker(&self) -> bool {
         self.host.as_ref().is_some_and(HostParts::is_worker)

@@ -76,7 +76,7 @@ impl FileErrors {
     /// had too.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
-            self.context.notice(NoticeLevel::Warn, line).await;
+            self.context.warn_here(line).await;
         }
     }
 }
@@ -84,7 +84,28 @@ impl FileErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crew::hub_test_support::lead_on_hub;
+    use crate::crew::test_support::TestCrew;
+    use crate::protocol::event::EventKind;
     use pretty_assertions::assert_eq;
+
+    #[tokio::test]
+    async fn notices_about_shared_state_are_not_sent_to_other_hosts() {
+        let mut crew = TestCrew::new();
+        let (relay, mut relayed) = tokio::sync::mpsc::channel(8);
+        let mut context = lead_on_hub(&crew);
+        Arc::get_mut(&mut context).unwrap().event_sender = crew
+            .context
+            .event_sender
+            .clone()
+            .with_relay(|_| true, relay);
+        let errors = FileErrors::new(context.clone());
+        errors.warn("The requests", vec!["damaged".into()]).await;
+        context.notice(NoticeLevel::Warn, "full disk").await;
+        let full_disk = EventKind::notice(NoticeLevel::Warn, "full disk");
+        assert_eq!(relayed.recv().await, Some(full_disk));
+        assert_eq!(crew.notices(), ["damaged", "full disk"]);
+    }
 
     #[test]
     fn file_error_is_reported_on_start_change_and_end() {

@@ -89,15 +89,8 @@ mod tests {
     fn host(name: &str, session: &str, presence: HostPresence) -> HostState {
         HostState {
             info: HostInfo {
-                name: HostName::parse(name).unwrap(),
-                kind: HostKind::Worker,
                 slots: 1,
-                tags: Vec::new(),
-                version: String::new(),
-                cores: 0,
-                load: 0.0,
-                is_draining: false,
-                started_at: Timestamp(1.0),
+                ..HostInfo::new(HostName::parse(name).unwrap(), HostKind::Worker)
             },
             session: session.into(),
             presence,

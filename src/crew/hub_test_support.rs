@@ -9,24 +9,13 @@ use super::context::CrewContext;
 use super::shared_parts::HostParts;
 use super::test_support::TestCrew;
 use crate::domain::host::{HostInfo, HostKind, HostName};
-use crate::domain::timestamp::Timestamp;
 use crate::store::{FakeHostSession, Hub, HubAddress, HubSettings};
 
 /// Returns the context of `crew` as one on a hub, which this process leads as the host `home`.
 pub fn lead_on_hub(crew: &TestCrew) -> Arc<CrewContext> {
     let address = HubAddress::parse("nats://127.0.0.1:1/web").unwrap();
     let hub = Hub::new(HubSettings::new(address));
-    let info = HostInfo {
-        name: HostName::parse("home").unwrap(),
-        kind: HostKind::Lead,
-        slots: 0,
-        tags: Vec::new(),
-        version: String::new(),
-        cores: 1,
-        load: 0.0,
-        is_draining: false,
-        started_at: Timestamp::default(),
-    };
+    let info = HostInfo::new(HostName::parse("home").unwrap(), HostKind::Lead);
     Arc::new(CrewContext {
         root: crew.context.root.clone(),
         session: crew.context.session.clone(),

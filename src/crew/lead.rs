@@ -160,7 +160,7 @@ impl LeadAgent {
                 }
             };
             parts.registry.set_state(&agent.handle, AgentState::Working);
-            let end = agent.run_turn(start, stop).await;
+            let end = agent.run_turn(start, &parts.context).await;
             parts.inbox.set_queued(agent.control.len());
             parts.registry.set_state(&agent.handle, AgentState::Idle);
             if end.is_none() {
@@ -193,7 +193,7 @@ pub(super) async fn next_input(
             Control::Compact(focus) => TurnInput::Compact { focus },
             Control::Clear => TurnInput::Clear,
             Control::Rewind(order) => return Some(NextInput::Rewind(order)),
-            Control::Interrupt => {
+            Control::Interrupt | Control::Abandon(_) => {
                 inbox.set_queued(control.len());
                 signals.activity_changed();
                 continue;

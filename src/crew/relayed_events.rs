@@ -219,17 +219,7 @@ mod tests {
 
     fn host_state(name: &str, kind: HostKind) -> HostState {
         HostState {
-            info: HostInfo {
-                name: host(name),
-                kind,
-                slots: 2,
-                tags: Vec::new(),
-                version: String::new(),
-                cores: 4,
-                load: 0.0,
-                is_draining: false,
-                started_at: Timestamp::default(),
-            },
+            info: HostInfo::new(host(name), kind),
             session: name.into(),
             presence: HostPresence::Present,
             seen_at: Timestamp::default(),

@@ -105,15 +105,8 @@ mod tests {
     /// Returns the knowledge about bob, who is idle on the host gpu.
     fn work() -> RemoteWork {
         let info = HostInfo {
-            name: HostName::parse("gpu").unwrap(),
-            kind: HostKind::Worker,
             slots: 1,
-            tags: Vec::new(),
-            version: String::new(),
-            cores: 0,
-            load: 0.0,
-            is_draining: false,
-            started_at: NOW,
+            ..HostInfo::new(HostName::parse("gpu").unwrap(), HostKind::Worker)
         };
         RemoteWork {
             own: claim("home", "s0"),

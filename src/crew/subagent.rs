@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
+use super::agent_builder::{Agent, AgentBuilder, AgentSpec, stop_turn};
 use super::context::CrewContext;
 use super::registry::AgentRegistry;
-use crate::agent::driver::Control;
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::{Block, Message, Role};
@@ -128,7 +127,7 @@ impl Subagents {
         let interrupt = async {
             cancel.cancelled().await;
             // Nothing else uses this queue, so it has room.
-            let _ = handle.control.try_send(Control::Interrupt);
+            let _ = handle.control.try_send(stop_turn(&self.context));
             std::future::pending::<()>().await;
         };
         let mailbox = Arc::clone(&handle.mailbox);

@@ -10,7 +10,7 @@ use super::file_errors::FileErrors;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member, MemberStatus, ModelChoice, Team};
-use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::event::{EventKind, TeamEvent};
 use crate::store::{Roster, StoreError};
 
 /// Reads and changes the roster on disk, and publishes changes of the team.
@@ -110,7 +110,7 @@ impl TeamRoster {
     pub async fn read(&self) {
         let team = self.load().await;
         for notice in self.roster.take_notices() {
-            self.context.notice(NoticeLevel::Warn, notice).await;
+            self.context.warn_here(notice).await;
         }
         if let Some(team) = self.errors.check("The roster", team).await {
             self.publish(team).await;

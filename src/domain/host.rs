@@ -97,6 +97,23 @@ pub struct HostInfo {
     pub started_at: Timestamp,
 }
 
+impl HostInfo {
+    /// Returns the report of a host of which only the name and the kind are known.
+    pub fn new(name: HostName, kind: HostKind) -> HostInfo {
+        HostInfo {
+            name,
+            kind,
+            slots: 0,
+            tags: Vec::new(),
+            version: String::new(),
+            cores: 0,
+            load: 0.0,
+            is_draining: false,
+            started_at: Timestamp::default(),
+        }
+    }
+}
+
 /// Whether a host can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -18,9 +18,9 @@ const SESSIONS_MAX: usize = 8;
 /// A file with the id of this machine; missing on some systems and in containers.
 const MACHINE_ID: &str = "/etc/machine-id";
 
-/// The sessions of a project directory as a host of a crew on a hub.
+/// The host of a crew on a hub that a project directory is, and its sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptHost {
+pub struct DirectoryHost {
     /// The address of the crew on the hub.
     pub hub: String,
     pub name: HostName,
@@ -33,7 +33,7 @@ pub struct KeptHost {
 #[derive(Serialize, Deserialize)]
 struct HostFile {
     #[serde(flatten)]
-    host: KeptHost,
+    host: DirectoryHost,
     directory: DirectoryIdentity,
 }
 
@@ -61,10 +61,10 @@ impl DirectoryIdentity {
     }
 }
 
-impl KeptHost {
+impl DirectoryHost {
     /// Reads the file of the project in `root`. Returns `None` if there is none, it cannot be used, or it was copied from
     /// another directory: the process that has written it there may still run.
-    pub fn read(root: &Path) -> Option<KeptHost> {
+    pub fn read(root: &Path) -> Option<DirectoryHost> {
         let bytes = regular_file::read(&path(root), SIZE_MAX).ok()?;
         let file: HostFile = serde_json::from_slice(&bytes).ok()?;
         let directory = DirectoryIdentity::of(root).ok()?;
@@ -94,42 +94,42 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn project() -> (tempfile::TempDir, KeptHost) {
+    fn project() -> (tempfile::TempDir, DirectoryHost) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
-        let kept = KeptHost {
+        let host = DirectoryHost {
             hub: "nats://a:4222/web".into(),
             name: HostName::parse("gpu-box").unwrap(),
             sessions: vec!["a".into(), "b".into()],
         };
-        (dir, kept)
+        (dir, host)
     }
 
     #[test]
-    fn kept_host_is_read_back_and_damage_counts_as_none() {
-        let (dir, mut kept) = project();
-        assert_eq!(KeptHost::read(dir.path()), None);
-        kept.write(dir.path()).unwrap();
-        assert_eq!(KeptHost::read(dir.path()), Some(kept.clone()));
-        kept.sessions = (0..20).map(|n| n.to_string()).collect();
-        kept.write(dir.path()).unwrap();
-        let sessions = KeptHost::read(dir.path()).unwrap().sessions;
-        assert_eq!(sessions, kept.sessions[20 - SESSIONS_MAX..].to_vec());
+    fn recorded_host_is_read_back_and_damage_counts_as_none() {
+        let (dir, mut host) = project();
+        assert_eq!(DirectoryHost::read(dir.path()), None);
+        host.write(dir.path()).unwrap();
+        assert_eq!(DirectoryHost::read(dir.path()), Some(host.clone()));
+        host.sessions = (0..20).map(|n| n.to_string()).collect();
+        host.write(dir.path()).unwrap();
+        let sessions = DirectoryHost::read(dir.path()).unwrap().sessions;
+        assert_eq!(sessions, host.sessions[20 - SESSIONS_MAX..].to_vec());
         std::fs::write(dir.path().join(FILE), "{").unwrap();
-        assert_eq!(KeptHost::read(dir.path()), None);
+        assert_eq!(DirectoryHost::read(dir.path()), None);
     }
 
     #[test]
     fn copied_directory_is_another_host() {
-        let ((dir, kept), (copy, _)) = (project(), project());
-        kept.write(dir.path()).unwrap();
+        let ((dir, host), (copy, _)) = (project(), project());
+        host.write(dir.path()).unwrap();
         std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
-        assert_eq!(KeptHost::read(copy.path()), None);
+        assert_eq!(DirectoryHost::read(copy.path()), None);
         // Another directory under the same name.
         let moved = dir.path().with_extension("moved");
         std::fs::rename(dir.path(), &moved).unwrap();
-        assert_eq!(KeptHost::read(&moved), None);
+        assert_eq!(DirectoryHost::read(&moved), None);
         std::fs::rename(&moved, dir.path()).unwrap();
-        assert_eq!(KeptHost::read(dir.path()), Some(kept));
+        assert_eq!(DirectoryHost::read(dir.path()), Some(host));
     }
 }

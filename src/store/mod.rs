@@ -41,6 +41,7 @@ mod mail_store;
 mod mailbox;
 mod markdown_files;
 mod memory;
+mod notices;
 pub mod os_errors;
 mod prompt_queue;
 pub(crate) mod read_stable;
@@ -89,11 +90,13 @@ pub use git::{
     RemoteLogin, RemoteTransport, RepositoryFacts, create_first_commit as begin_repository,
     facts as git_facts, transport_of,
 };
-pub use host_file::KeptHost;
+pub use host_file::DirectoryHost;
 #[cfg(test)]
 pub use host_store::FakeHostSession;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
-pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage};
+pub use hub::{
+    Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage, UnsignedReports,
+};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};

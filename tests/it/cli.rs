@@ -324,6 +324,14 @@ fn mail_list_without_a_name_lists_all_inboxes() {
     );
 }
 
+#[test]
+fn wrong_address_of_a_hub_is_one_line_with_an_example() {
+    let ran = Project::new().run(&["--hub", "http://h/x", "task", "list"]);
+    assert_eq!(ran.code(), 1);
+    let expected = "crewdeck: 'http://h/x' is no address of a hub: it must begin with nats:// or tls://. Example: nats://hub.example.org:4222/web";
+    assert_eq!(ran.err().trim_end(), expected);
+}
+
 /// Kills commands that add, edit and complete tasks, at different moments of their writes. The commands after it find and delete its temporary files.
 #[test]
 fn killed_commands_leave_no_temporary_files() {

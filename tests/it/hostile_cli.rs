@@ -99,6 +99,32 @@ fn commands_escape_hostile_state() {
 }
 
 #[test]
+fn line_breaks_in_records_begin_no_line_of_output() {
+    let project = Project::new();
+    let field = |what: &str| format!("{what}\nforged line");
+    let task = json!({"id": 1, "subject": field("subject"), "status": "in_progress", "owner": field("owner"),
+        "tags": [field("tag")]});
+    project.write(".tasks/task_1.json", &task.to_string());
+    let team = json!({"team_name": "web", "members": [{"name": "bob", "role": field("role")}]});
+    project.write(".team/config.json", &team.to_string());
+    let message = json!({"type": field("type"), "from": field("from"), "to": field("to"), "content": field("text")});
+    project.write(".team/inbox/bob.jsonl", &format!("{message}\n"));
+    for (args, shown) in [
+        (&["task", "list"][..], "tag⏎forged line"),
+        (&["task", "show", "1"], "tags: tag⏎forged line"),
+        (&["team", "list"], "bob (role⏎forged line)"),
+        // The text of a message has several lines, which are indented.
+        (&["mail", "list", "bob"], "text\n    forged line"),
+        (&["mail", "read", "bob"], "from⏎forged line → to"),
+    ] {
+        let out = project.run(args).out();
+        assert!(out.contains(shown), "{args:?}: {out}");
+        let is_forged = |line: &str| line.starts_with("forged");
+        assert!(!out.lines().any(is_forged), "{args:?}: {out}");
+    }
+}
+
+#[test]
 fn refusals_escape_hostile_arguments() {
     let project = project();
     project.write("evil.yaml", &format!("rules:\n  - {}: x\n", json!(EVIL)));

@@ -73,6 +73,9 @@ pub enum TurnInput {
         /// Why the model must not be called, in one line.
         why: String,
     },
+    /// The agent may no longer act for its crew. The value says why, in one line. The [`TurnInput::Interrupt`] that follows
+    /// this input ends the turn.
+    Abandon(&'static str),
     /// The turn was interrupted, for example by the user, or because its task was taken from the agent.
     Interrupt {
         /// The part of the model's answer that has arrived; empty if nothing has arrived or no model call was running.

@@ -10,6 +10,8 @@ mod fallback_tests;
 mod gain_tests;
 mod inputs;
 #[cfg(test)]
+mod interrupt_tests;
+#[cfg(test)]
 mod length_tests;
 #[cfg(test)]
 mod loop_tests;
@@ -122,6 +124,8 @@ pub struct Turn {
     /// Whether the user has requested, during the turn, that the conversation is emptied. The interrupt that follows
     /// the request then returns the effect that empties it.
     is_clear_requested: bool,
+    /// Why the interrupt that follows ends the turn; `None` if it is one of the user.
+    abandoned_because: Option<&'static str>,
     /// The number of times that the conversation was emptied.
     clearings: u64,
 }
@@ -146,6 +150,7 @@ impl Turn {
             length: Length::default(),
             requested_compaction: None,
             is_clear_requested: false,
+            abandoned_because: None,
             clearings: 0,
         }
     }
@@ -235,6 +240,10 @@ impl Turn {
             TurnInput::Archived(keep) => self.on_archived(&keep),
             TurnInput::ArchiveFailed { why } => self.archive_failed(&why),
             TurnInput::Stop { why } => self.on_stop(why),
+            TurnInput::Abandon(why) => {
+                self.abandoned_because = Some(why);
+                vec![]
+            }
             TurnInput::Interrupt { partial } => self.interrupt(partial),
         }
     }
@@ -411,21 +420,25 @@ impl Turn {
     fn interrupt(&mut self, partial: String) -> Vec<TurnEffect> {
         let mut effects = Vec::new();
         self.requested_compaction = None;
+        let cause = self.abandoned_because.take();
         match std::mem::replace(&mut self.phase, TurnPhase::Idle) {
             TurnPhase::Idle => return vec![],
             TurnPhase::Gathering
             | TurnPhase::Waiting(_)
             | TurnPhase::Summarising(_)
             | TurnPhase::Archiving { .. } => {}
-            TurnPhase::Calling => {
-                if partial.trim().is_empty() {
-                    self.pending_texts.push(Block::text(UNANSWERED));
-                } else {
+            TurnPhase::Calling => match (partial.trim().is_empty(), cause) {
+                (false, _) => {
                     effects.push(self.push(Message::assistant(vec![Block::text(partial)])));
                 }
-            }
+                (true, None) => self.pending_texts.push(Block::text(UNANSWERED)),
+                (true, Some(_)) => {}
+            },
             TurnPhase::Running(mut calls) => {
-                calls.close_all("Interrupted by the user before this call finished.");
+                calls.close_all(&match cause {
+                    Some(why) => format!("Interrupted before this call finished: {why}."),
+                    None => "Interrupted by the user before this call finished.".into(),
+                });
                 self.results = calls.take_results();
             }
         }
@@ -436,7 +449,10 @@ impl Turn {
         effects.extend(self.flush_user());
         // The text alone needs no answer, so it is sent with the next message.
         self.pending_texts.extend(unanswered);
-        effects.extend(self.end(TurnEnd::Interrupted));
+        effects.extend(self.end(match cause {
+            Some(why) => TurnEnd::Stopped { why: why.into() },
+            None => TurnEnd::Interrupted,
+        }));
         if std::mem::take(&mut self.is_clear_requested) {
             effects.push(TurnEffect::Clear);
         }

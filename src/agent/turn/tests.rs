@@ -173,47 +173,6 @@ fn repeated_or_missing_call_ids_are_made_unique() {
 }
 
 #[test]
-fn interrupt_closes_every_open_call() {
-    let mut turn = calling_turn(reads());
-    turn.step(asks(&[tool("a", "bash"), tool("b", "bash")]));
-    turn.step(done("a"));
-    let effects = turn.step(TurnInput::Interrupt {
-        partial: String::new(),
-    });
-    assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Interrupted)));
-    assert_eq!(chat::validate(&turn.messages()), Ok(()));
-    assert_eq!(
-        turn.step(done("b")),
-        vec![],
-        "a late result changes nothing"
-    );
-    turn.step(TurnInput::Say(vec![text("go on")]));
-    turn.step(TurnInput::Mail(vec![]));
-    assert_eq!(chat::validate(&turn.messages()), Ok(()));
-    assert_eq!(
-        turn.messages().len(),
-        3,
-        "the prompt joins the results: sides alternate"
-    );
-}
-
-#[test]
-fn interrupted_answer_keeps_its_partial_text() {
-    let mut turn = calling_turn(reads());
-    let effects = turn.step(TurnInput::Interrupt {
-        partial: "half an ans".into(),
-    });
-    assert_eq!(
-        effects[0],
-        TurnEffect::Save(Message::assistant(vec![text("half an ans")]))
-    );
-    assert_eq!(
-        turn.step(reply(vec![text("late")], StopReason::EndTurn)),
-        vec![]
-    );
-}
-
-#[test]
 fn cleared_conversation_is_empty_but_keeps_waiting_texts() {
     let mut turn = calling_turn(reads());
     turn.step(TurnInput::Say(vec![text("meanwhile")]));
@@ -242,26 +201,6 @@ fn cleared_conversation_is_empty_but_keeps_waiting_texts() {
     turn.clear("");
     let effects = turn.step(TurnInput::Clear);
     assert!(matches!(effects[0], TurnEffect::Notice(..)), "{effects:?}");
-}
-
-#[test]
-fn message_after_early_interrupt_is_separated() {
-    let mut turn = calling_turn(reads());
-    let partial = String::new();
-    let effects = turn.step(TurnInput::Interrupt { partial });
-    assert_eq!(effects, vec![TurnEffect::End(TurnEnd::Interrupted)]);
-    turn.step(TurnInput::Say(vec![]));
-    turn.step(TurnInput::Mail(vec![text("second")]));
-    let messages = turn.messages();
-    assert_eq!(chat::validate(&messages), Ok(()));
-    let words = messages[0].text();
-    let parts = words.split("<crew>The user stopped");
-    let parts: Vec<&str> = parts.collect();
-    assert_eq!(parts.len(), 2, "{words}");
-    assert!(
-        !parts[0].contains("second") && parts[1].ends_with("second"),
-        "{words}"
-    );
 }
 
 #[test]

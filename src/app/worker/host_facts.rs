@@ -71,24 +71,13 @@ async fn report_changes(session: Arc<dyn HostSession>, mut changes: watch::Recei
 mod tests {
     use super::*;
     use crate::domain::host::{HostKind, HostName};
-    use crate::domain::timestamp::Timestamp;
     use crate::store::FakeHostSession;
     use pretty_assertions::assert_eq;
 
     #[tokio::test]
     async fn changes_are_reported_until_the_session_is_lost() {
         let session = FakeHostSession::new("gpu", "s");
-        let info = HostInfo {
-            name: HostName::parse("gpu").unwrap(),
-            kind: HostKind::Worker,
-            slots: 2,
-            tags: Vec::new(),
-            version: String::new(),
-            cores: 1,
-            load: 0.0,
-            is_draining: false,
-            started_at: Timestamp::default(),
-        };
+        let info = HostInfo::new(HostName::parse("gpu").unwrap(), HostKind::Worker);
         let (changes, receiver) = watch::channel(info);
         let reporting = tokio::spawn(report_changes(session.clone(), receiver));
         changes.send_modify(|info| info.is_draining = true);

@@ -7,6 +7,7 @@ use super::{TeammateLoop, Teammates};
 use crate::agent::driver::run_blocking;
 use crate::agent::idle::IdleAction;
 use crate::domain::ids::{Name, TaskId};
+use crate::store::TaskSet;
 
 impl Teammates {
     /// Makes the teammates claim no more tasks. Those that work finish their tasks.
@@ -47,7 +48,12 @@ impl Teammates {
             }
             left.push(text);
         }
-        (!left.is_empty()).then(|| left.join("; "))
+        if left.is_empty() {
+            // The host ends now, and the last changes of its tasks are published before.
+            self.board.read(TaskSet::All).await;
+            return None;
+        }
+        Some(left.join("; "))
     }
 }
 

@@ -325,7 +325,7 @@ impl TeammateLoop {
         let start = self.await_setup(start).await;
         self.update_external_workdir();
         let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
-        let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
+        let end = self.agent.run_turn(start, &self.crew.context).await?;
         self.crew.worktrees.publish_progress(&self.member.name);
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
@@ -398,7 +398,7 @@ impl TeammateLoop {
                     self.agent.driver.rewind(*order).await;
                     Some(None)
                 }
-                Some(Control::Interrupt) => {
+                Some(Control::Interrupt | Control::Abandon(_)) => {
                     // The interrupt came after the end of the turn for which it was meant.
                     self.agent.handle.mailbox.take_revoked_task();
                     Some(None)

@@ -49,7 +49,7 @@ pub enum TurnEnd {
         hint: String,
     },
     /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, the
-    /// model refused to answer, or a budget or a hook prevented the next model call.
+    /// model refused to answer, a budget or a hook prevented the next model call, or the host of the agent has lost the hub.
     Stopped {
         /// The reason, in one line.
         why: String,

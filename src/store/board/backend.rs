@@ -11,15 +11,12 @@ use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Maximum number of notices about tasks that cannot be used. One more line has the number of further notices.
-pub(super) const NOTICES_MAX: usize = 20;
-
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardSnapshot {
     /// The tasks that could be read.
     pub graph: Arc<TaskGraph>,
-    /// Notices about files that cannot be used or were renamed, and about a dependency cycle: at most `NOTICES_MAX` lines,
-    /// and one with the number of further notices.
+    /// Notices about files that cannot be used or were renamed, and about a dependency cycle: at most 20 lines, and one
+    /// with the number of further notices.
     pub notices: Vec<String>,
 }
 
@@ -28,7 +25,7 @@ pub struct BoardSnapshot {
 pub struct BoardUpdate {
     pub delta: BoardDelta,
     /// Notices about files, and about a dependency cycle, that [`Board::update_since`](super::Board::update_since) has not
-    /// returned before: at most `NOTICES_MAX` lines, and one with the number of further notices.
+    /// returned before: at most 20 lines, and one with the number of further notices.
     pub notices: Vec<String>,
 }
 
@@ -157,16 +154,4 @@ impl FirstWrite {
     pub(super) fn is_new(self) -> bool {
         matches!(self, FirstWrite::Insert | FirstWrite::InsertReserved)
     }
-}
-
-/// Returns the first [`NOTICES_MAX`] lines and, if there are more, one with the number of further lines.
-pub(super) fn limit_notices(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(NOTICES_MAX);
-    if more > 0 {
-        lines.truncate(NOTICES_MAX);
-        lines.push(format!(
-            "... and {more} more files of the board cannot be read"
-        ));
-    }
-    lines
 }

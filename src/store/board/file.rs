@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::super::StoreError;
 use super::super::atomic::{self, Lock};
+use super::super::notices::limit_notices;
 use super::super::read_stable::{self, StableRead};
-use super::backend::{
-    BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, TransactionBody, limit_notices,
-};
+use super::backend::{BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, TransactionBody};
 use super::cache::Cache;
 use super::change_log::ChangeLog;
 use super::files::{self, LOCK};

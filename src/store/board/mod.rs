@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use super::StoreError;
 use super::host_store::HostSession;
+use super::notices::limit_notices;
 use crate::domain::checks::CheckRecord;
 use crate::domain::graph::{Claimer, GraphError, NewTask, PlannedTask, TaskEdit, TaskGraph};
 use crate::domain::host::HostClaim;
@@ -106,7 +107,7 @@ impl Board {
         let mut notices = self.set_aside()?;
         let mut reading = self.store.read()?;
         notices.append(&mut reading.notices);
-        reading.notices = backend::limit_notices(notices);
+        reading.notices = limit_notices(notices);
         Ok(reading)
     }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::files::{LAST_ID, LOCK};
 use super::*;
+use crate::store::notices::NOTICES_MAX;
 use crate::store::{atomic::Lock, prepare};
 
 const NOW: Timestamp = Timestamp(1.0);
@@ -346,17 +347,14 @@ fn updates_report_a_problem_once_and_snapshots_always() {
     // Reading a snapshot does not mark problems as reported.
     board.read().unwrap();
     let first = board.update_since(&TaskSet::All, &empty).unwrap();
-    assert_eq!(first.notices.len(), backend::NOTICES_MAX + 1);
-    assert_eq!(
-        first.notices[backend::NOTICES_MAX],
-        "... and 11 more files of the board cannot be read"
-    );
+    assert_eq!(first.notices.len(), NOTICES_MAX + 1);
+    assert_eq!(first.notices[NOTICES_MAX], "... and 11 more notices");
     assert_eq!(
         board.update_since(&TaskSet::All, &empty).unwrap(),
         BoardUpdate::default()
     );
     let notices = board.read().unwrap().notices;
-    assert_eq!(notices.len(), backend::NOTICES_MAX + 1);
+    assert_eq!(notices.len(), NOTICES_MAX + 1);
     assert_eq!(
         notices[0],
         ".tasks/task_1.json is ignored: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: fix it or move it away"

@@ -9,12 +9,13 @@ use super::super::StoreError;
 use super::super::board::{
     BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, FirstWrite, TaskSet, TransactionBody,
 };
+use super::super::notices::limit_notices;
 use super::catch_up::{self, CopiedKeys};
 use super::connection::Hub;
 use super::error::HubError;
 use super::import::{self, ImportUpload};
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
-use super::problems::{ReportedProblems, limited};
+use super::problems::ReportedProblems;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
 use super::task_records::{
@@ -133,14 +134,15 @@ impl BoardStore for HubBoard {
         let mirror = self.current()?;
         Ok(BoardSnapshot {
             graph: Arc::clone(&mirror.graph),
-            notices: limited(mirror.problems()),
+            notices: limit_notices(mirror.problems()),
         })
     }
 
-    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored.
+    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored. Also returns the reports
+    /// of unsigned messages.
     fn repair(&self) -> Result<Vec<String>, StoreError> {
         let leftovers = self.current()?.leftover_imports();
-        let mut notices = Vec::new();
+        let mut notices = self.hub.take_unsigned_reports();
         for leftover in leftovers.into_iter().filter(import::is_over) {
             let is_reported = leftover.is_abandoned;
             // If this fails, the parts stay. They do no harm.
@@ -169,7 +171,8 @@ impl BoardStore for HubBoard {
             TaskSet::All => known.delta(&mirror.graph),
         };
         let state = (mirror.epoch, mirror.sequence);
-        let notices = self.reported.unreported(state, || mirror.problems());
+        let mut notices = self.reported.unreported(state, || mirror.problems());
+        notices.extend(self.hub.take_unsigned_reports());
         Ok(BoardUpdate { delta, notices })
     }
 

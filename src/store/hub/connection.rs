@@ -22,7 +22,6 @@ use super::event_numbers::PublishedEvents;
 use super::settings::{HubLogin, HubSettings};
 use super::signature::CrewKey;
 use super::streams::{self, OpenStream, STREAMS, StreamKind};
-use super::unsigned::UnsignedReports;
 
 /// Maximum time of one request. A failed request is repeated until its operation runs out of time.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
@@ -64,7 +63,6 @@ pub(super) struct HubConnection {
     /// The numbers of the events that this process has published. The lock is held while events are stored, so that they
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
-    unsigned: Mutex<UnsignedReports>,
     opened: [tokio::sync::Mutex<StreamSlot>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
@@ -163,13 +161,10 @@ impl Hub {
         }
     }
 
-    /// Returns the problems that reads have found since the last call, one line each. Does not connect, and does not wait.
-    pub(super) fn take_problems(&self) -> Vec<String> {
-        let Some((_, link)) = self.inner.connected.get() else {
-            return Vec::new();
-        };
-        let mut reports = link.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
-        reports.take()
+    /// Returns the unsigned messages that were found since the last call, one line each. Does not connect, and does not
+    /// wait.
+    pub(super) fn take_unsigned_reports(&self) -> Vec<String> {
+        self.inner.settings.unsigned.take()
     }
 
     fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
@@ -359,14 +354,6 @@ impl HubConnection {
         }
     }
 
-    /// Reports a message without a valid signature. The board reports those of tasks itself.
-    pub(super) fn report_unsigned(&self, kind: StreamKind, subject: &str) {
-        if kind != StreamKind::Tasks {
-            let reports = self.unsigned.lock();
-            reports.unwrap_or_else(PoisonError::into_inner).add(subject);
-        }
-    }
-
     /// Returns the error for an operation that got no answer.
     pub(super) fn no_answer(&self, within: Duration, why: String) -> HubError {
         let hub = self.name.clone();
@@ -386,7 +373,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         let address = server.parse::<ServerAddr>();
         servers.push(address.map_err(|_| HubError::Address {
             text: server.clone(),
-            why: "the name or the port of the server is invalid",
+            why: "the name of the server is invalid",
         })?);
     }
     let connecting = options.connect(servers).await;
@@ -410,7 +397,6 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         settings,
         name,
         published: tokio::sync::Mutex::default(),
-        unsigned: Mutex::default(),
         opened: Default::default(),
         lost_streams: AtomicU64::new(0),
         server,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HubError {
-    #[error("'{text}' is no address of a hub: {why}")]
+    #[error("'{text}' is no address of a hub: {why}. Example: nats://hub.example.org:4222/web")]
     Address { text: String, why: &'static str },
     #[error(
         "the hub {hub} cannot be reached ({why}): start its NATS server, or correct the address"

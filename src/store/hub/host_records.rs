@@ -169,8 +169,9 @@ impl MirroredHost {
             (None, Some(session)) => {
                 let holder = self.holder.as_ref().map(|holder| holder.host.as_str());
                 let name = holder.filter(|name| name.eq_ignore_ascii_case(key));
+                let name = HostName::parse(name.unwrap_or(key)).ok()?;
                 HostState {
-                    info: unknown_info(HostName::parse(name.unwrap_or(key)).ok()?),
+                    info: HostInfo::new(name, HostKind::Worker),
                     session: session.into(),
                     presence: HostPresence::Present,
                     seen_at: self.seen_at,
@@ -182,21 +183,6 @@ impl MirroredHost {
             state.seen_at = self.seen_at;
         }
         Some(state)
-    }
-}
-
-/// Returns what is known about a host without a record.
-fn unknown_info(name: HostName) -> HostInfo {
-    HostInfo {
-        name,
-        kind: HostKind::Worker,
-        slots: 0,
-        tags: Vec::new(),
-        version: String::new(),
-        cores: 0,
-        load: 0.0,
-        is_draining: false,
-        started_at: Timestamp::default(),
     }
 }
 

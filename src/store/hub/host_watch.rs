@@ -256,15 +256,8 @@ mod tests {
     fn record(sequence: u64, slots: u16) -> Stored {
         let state = HostState {
             info: HostInfo {
-                name: HostName::parse("gpu").unwrap(),
-                kind: HostKind::Worker,
                 slots,
-                tags: Vec::new(),
-                version: String::new(),
-                cores: 0,
-                load: 0.0,
-                is_draining: false,
-                started_at: Timestamp::default(),
+                ..HostInfo::new(HostName::parse("gpu").unwrap(), HostKind::Worker)
             },
             session: "s1".into(),
             presence: HostPresence::Left,

@@ -192,7 +192,7 @@ impl HubMail {
         let positions = self.current_positions()?;
         Ok(RecentMessages {
             messages: newest.newest(limit, &positions),
-            notices: self.hub.take_problems(),
+            notices: self.hub.take_unsigned_reports(),
         })
     }
 

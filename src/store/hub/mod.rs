@@ -46,6 +46,7 @@ pub use connection::Hub;
 pub use error::HubError;
 pub use settings::{HubAddress, HubLogin, HubSettings, HubStorage};
 pub use signature::HubSecret;
+pub use unsigned::UnsignedReports;
 
 impl Hub {
     /// Returns what holds the tasks on this hub, below the rules of the board.

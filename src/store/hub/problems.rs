@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of lines about records. One more line has the number of further records.
-const LINES_MAX: usize = 20;
+use super::super::notices::limit_notices;
 
 /// The problems that were already reported.
 #[derive(Debug, Default)]
@@ -18,9 +17,8 @@ struct ReportedLines {
 }
 
 impl ReportedProblems {
-    /// Returns the problems that this function has not returned before: at most [`LINES_MAX`] lines, and one with the
-    /// number of further ones. A problem that was solved and comes again is returned again. `state` changes with the
-    /// records; `find` is called only if it has changed.
+    /// Returns the problems that this function has not returned before, as limited by [`limit_notices`]. A problem that was
+    /// solved and comes again is returned again. `state` changes with the records; `find` is called only if it has changed.
     pub fn unreported(&self, state: (u64, u64), find: impl FnOnce() -> Vec<String>) -> Vec<String> {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.state == Some(state) {
@@ -33,26 +31,15 @@ impl ReportedProblems {
             lines: found.into_iter().collect(),
             state: Some(state),
         };
-        limited(new)
+        limit_notices(new)
     }
-}
-
-/// Returns the first [`LINES_MAX`] lines and, if there are more, one with the number of further lines.
-pub(super) fn limited(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(LINES_MAX);
-    if more > 0 {
-        lines.truncate(LINES_MAX);
-        lines.push(format!(
-            "... and {more} more records on the hub cannot be read"
-        ));
-    }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
 
+    use super::super::super::notices::NOTICES_MAX;
     use super::*;
 
     #[test]
@@ -73,10 +60,7 @@ mod tests {
     fn number_of_reported_lines_is_bounded() {
         let lines = (0..50).map(|n| n.to_string()).collect();
         let lines = ReportedProblems::default().unreported((1, 1), || lines);
-        assert_eq!(lines.len(), LINES_MAX + 1);
-        assert_eq!(
-            lines[LINES_MAX],
-            "... and 30 more records on the hub cannot be read"
-        );
+        assert_eq!(lines.len(), NOTICES_MAX + 1);
+        assert_eq!(lines[NOTICES_MAX], "... and 30 more notices");
     }
 }

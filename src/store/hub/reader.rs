@@ -227,100 +227,129 @@ mod tests {
     use crate::domain::mail::MailKind;
     use crate::domain::timestamp::Timestamp;
 
+    /// A server, its messages, and a message from the lead to bob that was not sent yet.
+    struct MailFixture {
+        mailbox: HubMailbox,
+        server: TestServer,
+        root: tempfile::TempDir,
+        bob: Name,
+        message: MailMessage,
+    }
+
+    impl MailFixture {
+        fn new() -> MailFixture {
+            let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+            let bob = Name::member("bob").unwrap();
+            let (id, kind) = (MessageId("m1".into()), MailKind::Message);
+            let (from, at) = (Name::lead(), Timestamp(1.0));
+            MailFixture {
+                mailbox: HubMailbox::new(server.hub(), root.path()),
+                message: MailMessage::new(id, kind, &from, &bob, "hello", at),
+                server,
+                root,
+                bob,
+            }
+        }
+
+        fn send(&self) {
+            self.mailbox.append(&self.bob, &self.message).unwrap();
+        }
+
+        /// Stores a message once more, as a server does that has forgotten its id.
+        fn store_again(&self, message: &MailMessage) {
+            let mail = &self.mailbox.mail;
+            mail.write(&self.bob, message, "other".into()).unwrap();
+        }
+
+        fn open_session(&self) -> Box<dyn ReaderSession> {
+            let session = self.mailbox.open_session(&self.bob, Duration::ZERO);
+            session.unwrap()
+        }
+    }
+
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]
     fn message_that_is_stored_twice_is_read_once() {
-        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
-        let mailbox = HubMailbox::new(server.hub(), root.path());
-        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
-        let (id, lead) = (MessageId("m1".into()), Name::lead());
-        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
-        mailbox.append(&bob, &message).unwrap();
-        // The server has forgotten the id meanwhile.
-        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
-        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let mail = MailFixture::new();
+        mail.send();
+        mail.store_again(&mail.message);
+        let session = mail.open_session();
         let unread = session.read_ready(&|_| true).unwrap();
         assert_eq!(unread.messages.len(), 1);
         session.acknowledge(&unread.upto).unwrap();
         assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
-        let error = mailbox.open_session(&bob, Duration::ZERO).unwrap_err();
-        assert!(error.to_string().contains("for at most 15 s"), "{error}");
+        let refused = mail.mailbox.open_session(&mail.bob, Duration::ZERO);
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("for at most 15 s"), "{error}");
     }
 
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]
     fn replaced_reader_cannot_acknowledge_or_announce() {
-        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
-        let mailbox = HubMailbox::new(server.hub(), root.path());
-        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
-        let (id, lead) = (MessageId("m1".into()), Name::lead());
-        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
-        mailbox.append(&bob, &message).unwrap();
-        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let mail = MailFixture::new();
+        mail.send();
+        let session = mail.open_session();
         let upto = session.read_ready(&|_| true).unwrap().upto;
         // Another reader takes over, because this one could not renew its lease.
-        let key = position_key(&bob);
+        let (hub, key) = (mail.server.hub(), position_key(&mail.bob));
         let what = "read position";
-        values::change(&server.hub(), &key, what, |found: Option<ReadPosition>| {
+        values::change(&hub, &key, what, |found: Option<ReadPosition>| {
             let mut position = found.unwrap_or_default();
             position.session = "other".into();
             Ok((Some(position), ()))
         })
         .unwrap();
-        let log = TranscriptFile::open(root.path(), "session", &bob);
+        let log = TranscriptFile::open(mail.root.path(), "session", &mail.bob);
         for refused in [session.acknowledge(&upto), session.announce(&log, &upto)] {
             let error = refused.unwrap_err();
             let is_lost = matches!(error, StoreError::Hub(HubError::LostLease { .. }));
             assert!(is_lost, "{error}");
         }
-        assert_eq!(mailbox.peek(&bob, &|_| true).unwrap().messages.len(), 1);
+        let peeked = mail.mailbox.peek(&mail.bob, &|_| true).unwrap();
+        assert_eq!(peeked.messages.len(), 1);
     }
 
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]
     fn message_that_is_sent_again_much_later_is_read_once() {
-        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
-        let mailbox = HubMailbox::new(server.hub(), root.path());
-        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
-        let (id, lead) = (MessageId("m1".into()), Name::lead());
-        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
-        mailbox.append(&bob, &message).unwrap();
-        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let mail = MailFixture::new();
+        mail.send();
+        let session = mail.open_session();
         let unread = session.read_ready(&|_| true).unwrap();
         session.acknowledge(&unread.upto).unwrap();
         drop(session);
-        // The server has forgotten the id meanwhile.
-        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
-        let peeked = mailbox.peek(&bob, &|_| true).unwrap();
+        mail.store_again(&mail.message);
+        let peeked = mail.mailbox.peek(&mail.bob, &|_| true).unwrap();
         assert!(peeked.messages.is_empty() && peeked.needs_reader());
-        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let session = mail.open_session();
         assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
-        assert!(!mailbox.peek(&bob, &|_| true).unwrap().needs_reader());
+        let peeked = mail.mailbox.peek(&mail.bob, &|_| true).unwrap();
+        assert!(!peeked.needs_reader());
     }
 
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]
     fn message_about_a_request_is_sent_once_after_its_sender_was_killed() {
-        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
-        let mailbox = HubMailbox::new(server.hub(), root.path());
-        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::PlanResponse);
-        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let mail = MailFixture::new();
+        let (hub, bob) = (mail.server.hub(), &mail.bob);
         for (request, is_stored) in [("r1", true), ("r2", false)] {
-            let (id, kind) = (id.clone(), kind.clone());
-            let mut message = MailMessage::new(id, kind, &lead, &bob, request, Timestamp(1.0));
+            let mut message = MailMessage {
+                kind: MailKind::PlanResponse,
+                content: request.into(),
+                ..mail.message.clone()
+            };
             message.extra.insert("request_id".into(), request.into());
             let about = message.request_id().unwrap();
-            SentOnce::begin(&server.hub(), &bob, &message, &about).unwrap();
+            SentOnce::begin(&hub, bob, &message, &about).unwrap();
             if is_stored {
-                // The server has forgotten the id meanwhile.
-                mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+                mail.store_again(&message);
             }
             // The sender is killed here.
             for _ in 0..2 {
-                mailbox.append_once(&bob, &message).unwrap();
+                mail.mailbox.append_once(bob, &message).unwrap();
             }
         }
-        let other = HubMailbox::new(server.hub(), root.path());
+        let other = HubMailbox::new(hub, mail.root.path());
         assert_eq!(other.count_unread().unwrap()[0].count, 2);
     }
 }

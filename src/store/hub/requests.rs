@@ -171,9 +171,7 @@ impl RequestStore for HubRequests {
             .iter()
             .for_each(|stored| mirror.apply(stored));
         mirror.forget_excess(self.bounds, now());
-        let mut out = mirror.snapshot();
-        out.notices.extend(self.hub.take_problems());
-        Ok(out)
+        Ok(mirror.snapshot())
     }
 
     fn change(&self, id: &RequestId, edit: &mut RequestEdit<'_>) -> Result<Request, StoreError> {

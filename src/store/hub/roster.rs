@@ -130,7 +130,7 @@ impl RosterStore for HubRoster {
             let state = (mirror.epoch, mirror.sequence);
             self.reported.unreported(state, || mirror.problems())
         };
-        notices.extend(self.hub.take_problems());
+        notices.extend(self.hub.take_unsigned_reports());
         notices
     }
 

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use async_nats::ServerAddr;
 use secrecy::SecretString;
 
 use super::error::HubError;
 use super::signature::HubSecret;
+use super::unsigned::UnsignedReports;
 
 /// Maximum length of the name of a crew on a hub, in characters.
 const CREW_MAX: usize = 32;
@@ -39,27 +42,27 @@ impl HubAddress {
             text: shown(text),
             why,
         };
-        let (mut servers, mut crew) = (Vec::new(), None);
+        let (mut servers, mut crew, mut own_scheme) = (Vec::new(), None, None);
         for part in text.split(',').map(str::trim) {
-            let (scheme, rest) = part.split_once("://").unwrap_or(("nats", part));
+            let default = own_scheme.unwrap_or("nats");
+            let (scheme, rest) = part.split_once("://").unwrap_or((default, part));
             if scheme != "nats" && scheme != "tls" {
                 return Err(invalid("it must begin with nats:// or tls://"));
             }
-            let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
-            if server.contains('@') {
-                return Err(invalid(
-                    "it must not contain a login: set CREWDECK_HUB_USER and CREWDECK_HUB_PASSWORD",
-                ));
+            if *own_scheme.get_or_insert(scheme) != scheme {
+                return Err(invalid("all its servers must have nats://, or all tls://"));
             }
-            if server.is_empty() || server.contains(char::is_whitespace) {
-                return Err(invalid("it names no server"));
+            let (server, path) = match rest.split_once('/') {
+                Some((_, "")) => return Err(invalid("the name of the crew is missing after '/'")),
+                Some((server, path)) => (server, Some(path)),
+                None => (rest, None),
+            };
+            if let Some(why) = server_problem(scheme, server) {
+                return Err(invalid(why));
             }
-            let port = server.rsplit_once(':').map(|(_, port)| port);
-            let is_port = |port: &str| port.ends_with(']') || port.parse::<u16>().is_ok();
-            if !port.is_none_or(is_port) {
-                return Err(invalid("the port must be a number"));
-            }
-            if !path.is_empty() && crew.replace(path).is_some_and(|other| other != path) {
+            if let Some(path) = path
+                && crew.replace(path).is_some_and(|other| other != path)
+            {
                 return Err(invalid("it names two crews"));
             }
             servers.push(format!("{scheme}://{server}"));
@@ -100,6 +103,30 @@ impl fmt::Display for HubAddress {
     }
 }
 
+/// Returns why a server, such as `host:4222` or `[::1]`, is invalid; `None` if it is valid.
+fn server_problem(scheme: &str, server: &str) -> Option<&'static str> {
+    if server.contains('@') {
+        return Some(
+            "it must not contain a login: set CREWDECK_HUB_USER and CREWDECK_HUB_PASSWORD",
+        );
+    }
+    // The colons in brackets belong to an IPv6 address.
+    let outside = server.rsplit_once(']').map_or(server, |(_, rest)| rest);
+    let is_usual = |c: char| c.is_alphanumeric() || "-._[]:".contains(c);
+    match outside.split(':').collect::<Vec<&str>>()[..] {
+        [_, _, _, ..] => Some("an IPv6 address must be in brackets, such as [::1]"),
+        [_, port] if port.parse::<NonZeroU16>().is_err() => {
+            Some("the port must be a number from 1 to 65535")
+        }
+        ["", ..] if outside == server => Some("it names no server"),
+        _ => {
+            let parsed = format!("{scheme}://{server}").parse::<ServerAddr>();
+            let is_valid = parsed.is_ok() && server.chars().all(is_usual);
+            (!is_valid).then_some("the name of the server is invalid")
+        }
+    }
+}
+
 /// Returns the host and port of a server's address.
 fn server_and_port(server: &str) -> String {
     let server = server.split_once("://").map_or(server, |(_, rest)| rest);
@@ -128,11 +155,10 @@ fn shown_server(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
-    let server = match server.rsplit_once(':') {
-        Some((host, port)) if !is_port(port) && !server.ends_with(']') => {
-            let host = host.split(':').next().unwrap_or_default();
-            format!("{host}:…")
-        }
+    // The colons in brackets belong to an IPv6 address.
+    let (brackets, rest) = server.split_at(server.find(']').unwrap_or(0));
+    let server = match rest.split_once(':') {
+        Some((host, port)) if !is_port(port) => format!("{brackets}{host}:…"),
         Some(_) | None => server.to_string(),
     };
     let scheme_end = if scheme.is_empty() { "" } else { "://" };
@@ -186,6 +212,8 @@ pub struct HubSettings {
     /// How long a lease lives without a renewal; at least 1 second. Only tests set another value, so that long outages take
     /// little time in them. All processes of a crew must use the same.
     pub lease_life: Duration,
+    /// The unsigned messages that were reported. All connections with clones of these settings report each of them once.
+    pub unsigned: UnsignedReports,
 }
 
 impl HubSettings {
@@ -202,6 +230,7 @@ impl HubSettings {
             mail_bytes_max: 256 * 1024 * 1024,
             is_mail_max_set: false,
             lease_life: LEASE_LIFE,
+            unsigned: UnsignedReports::default(),
         }
     }
 
@@ -220,13 +249,18 @@ mod tests {
     fn address_names_servers_and_crew() {
         for (text, servers, crew) in [
             ("nats://a:4222", &["nats://a:4222"][..], "main"),
-            ("a", &["nats://a"], "main"),
-            ("tls://a:1/web", &["tls://a:1"], "web"),
+            ("localhost", &["nats://localhost"], "main"),
+            ("localhost:4222/web", &["nats://localhost:4222"], "web"),
+            ("nats://[::1]:4222/web", &["nats://[::1]:4222"], "web"),
+            ("nats://[::1]", &["nats://[::1]"], "main"),
+            ("tls://a_b.example:1/web", &["tls://a_b.example:1"], "web"),
             (
                 "nats://a:1, nats://b:2/web",
                 &["nats://a:1", "nats://b:2"],
                 "web",
             ),
+            ("tls://a,b/web", &["tls://a", "tls://b"], "web"),
+            ("tls://a/web,b/web", &["tls://a", "tls://b"], "web"),
         ] {
             let address = HubAddress::parse(text).unwrap();
             assert_eq!(address.servers, servers, "{text}");
@@ -239,7 +273,7 @@ mod tests {
         let parse = |text: &str| HubAddress::parse(text).unwrap();
         let address = parse("nats://a:4222,nats://[::1]:5/web");
         for (text, expected) in [
-            ("nats://[::1]:5,tls://A/web", true),
+            ("tls://[::1]:5,tls://A/web", true),
             ("nats://a:4222,nats://[::1]:5", false),
             ("nats://a:4222/web", false),
             ("nats://a:4222,nats://[::1]/web", false),
@@ -251,19 +285,83 @@ mod tests {
     #[test]
     fn invalid_address_says_why_and_shows_no_password() {
         for (text, hint) in [
-            ("http://a", "nats://"),
-            ("nats://", "names no server"),
-            ("nats://bob:secret@a:1", "CREWDECK_HUB_USER"),
+            ("", "'' is no address of a hub: it names no server"),
+            (
+                "nats://",
+                "'nats://' is no address of a hub: it names no server",
+            ),
+            ("nats:///web", "it names no server"),
+            ("nats://:4222/web", "it names no server"),
+            ("nats://a,/web", "it names no server"),
+            (
+                "http://h/x",
+                "'http://h/x' is no address of a hub: it must begin with nats:// or tls://",
+            ),
+            (
+                "ws://",
+                "'ws://' is no address of a hub: it must begin with nats:// or tls://",
+            ),
+            (
+                "nats://h:p/crew",
+                "the port must be a number from 1 to 65535",
+            ),
+            (
+                "nats://h:/crew",
+                "the port must be a number from 1 to 65535",
+            ),
+            (
+                "nats://h:0/crew",
+                "the port must be a number from 1 to 65535",
+            ),
+            (
+                "nats://h:99999/x",
+                "'nats://h:99999/x' is no address of a hub: the port must be a number",
+            ),
+            ("nats://[::1]:x/web", "the port must be a number"),
+            (
+                "nats://::1:4222/web",
+                "an IPv6 address must be in brackets, such as [::1]",
+            ),
+            ("nats://[::1/web", "an IPv6 address must be in brackets"),
+            ("nats://[x]:4222/web", "the name of the server is invalid"),
+            ("nats://a b:4222/web", "the name of the server is invalid"),
+            ("nats://a?x/web", "the name of the server is invalid"),
+            (
+                "nats://h:4222/a b",
+                "the name of a crew has 1 to 32 letters",
+            ),
+            (
+                "nats://h:4222/a/b",
+                "the name of a crew has 1 to 32 letters",
+            ),
+            ("nats://a/b.c", "the name of a crew has 1 to 32 letters"),
+            (
+                "nats://a:1/web?token=secret",
+                "the name of a crew has 1 to 32 letters",
+            ),
+            (
+                "nats://h:4222/",
+                "the name of the crew is missing after '/'",
+            ),
+            ("nats://a:1/one,nats://b:1/two", "it names two crews"),
+            (
+                "nats://a:1,tls://b:1/web",
+                "all its servers must have nats://, or all tls://",
+            ),
+            ("nats://bob:secret@h:4222/x", "CREWDECK_HUB_USER"),
             ("nats://bob:secret", "port"),
+            ("nats://bob:secret:4222", "brackets"),
             ("nats://bob:secret/web,nats://a:1", "port"),
             ("http://bob:secret@a", "nats://"),
-            ("nats://a:1/web?token=secret", "name of a crew"),
-            ("nats://a:1/one,nats://b:1/two", "two crews"),
-            ("nats://a/b.c", "name of a crew"),
         ] {
             let error = HubAddress::parse(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");
             assert!(!error.contains("secret"), "{error}");
+            assert!(
+                error.ends_with(". Example: nats://hub.example.org:4222/web"),
+                "{error}"
+            );
+            assert!(!error.contains('\n'), "{error}");
         }
     }
 }

@@ -107,7 +107,7 @@ fn stored(
     };
     let is_unsigned = !is_marker && !is_signed();
     if is_unsigned {
-        link.report_unsigned(kind, subject);
+        link.settings.unsigned.add(subject);
     }
     Stored {
         key: key_of(kind, subject),

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use super::catch_up::Rereads;
 use super::stored::UNSIGNED;
-use super::unsigned::unsigned_text;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -198,7 +197,7 @@ impl TaskMirror {
     pub fn apply(&mut self, key: &str, sequence: u64, payload: &[u8]) -> BTreeSet<TaskId> {
         self.sequence = self.sequence.max(sequence);
         if payload == UNSIGNED {
-            return self.ignore_unsigned(key);
+            return self.forget_replaced(key);
         }
         if task_of(key).is_none() && !is_import(key) {
             return BTreeSet::new();
@@ -266,11 +265,10 @@ impl TaskMirror {
         changed
     }
 
-    /// Reports a record without a valid signature, and removes what the record that it has replaced says of its key: a
-    /// client that reads everything again does not find it either. Returns the tasks that may have changed.
-    fn ignore_unsigned(&mut self, key: &str) -> BTreeSet<TaskId> {
-        let problem = unsigned_text(&format!("tasks.{key}"));
-        self.problems.insert(key.into(), problem);
+    /// Removes what the record that an unsigned one has replaced says of its key: a client that reads everything again does
+    /// not find it either. Returns the tasks that may have changed.
+    fn forget_replaced(&mut self, key: &str) -> BTreeSet<TaskId> {
+        self.problems.remove(key);
         self.abandoned.remove(key);
         if let Some((import, number)) = import_of_part(key) {
             self.remove_part(import, number);

@@ -2,41 +2,50 @@
 
 use std::collections::BTreeSet;
 use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of subjects that are reported.
-const SUBJECTS_MAX: usize = 100;
+use super::super::notices::NOTICES_MAX;
+
 /// Maximum number of characters of a subject in a report.
 const SHOWN_MAX: usize = 200;
 
-/// Reports each subject with an unsigned message once.
+/// Reports each subject with an unsigned message once. Clones share what was reported.
+#[derive(Debug, Clone, Default)]
+pub struct UnsignedReports(Arc<Mutex<UnsignedSubjects>>);
+
 #[derive(Debug, Default)]
-pub(super) struct UnsignedReports {
+struct UnsignedSubjects {
     reported: BTreeSet<String>,
     /// The reports that were not taken yet, one line each.
     waiting: Vec<String>,
 }
 
 impl UnsignedReports {
-    pub fn add(&mut self, subject: &str) {
-        if self.reported.len() >= SUBJECTS_MAX || self.reported.contains(subject) {
+    fn subjects(&self) -> MutexGuard<'_, UnsignedSubjects> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports a subject, unless it was reported before or there are too many.
+    pub(super) fn add(&self, subject: &str) {
+        let mut subjects = self.subjects();
+        if subjects.reported.len() >= NOTICES_MAX || !subjects.reported.insert(subject.into()) {
             return;
         }
-        self.waiting.push(unsigned_text(subject));
-        self.reported.insert(subject.into());
-        if self.reported.len() == SUBJECTS_MAX {
+        subjects.waiting.push(unsigned_text(subject));
+        if subjects.reported.len() == NOTICES_MAX {
             let text = "the hub has more messages that are not signed with the secret of this crew; they are ignored and not reported";
-            self.waiting.push(text.into());
+            subjects.waiting.push(text.into());
         }
     }
 
     /// Returns the new reports.
-    pub fn take(&mut self) -> Vec<String> {
-        mem::take(&mut self.waiting)
+    pub(super) fn take(&self) -> Vec<String> {
+        mem::take(&mut self.subjects().waiting)
     }
 }
 
 /// Returns the report about an unsigned message. Another program has chosen the subject.
-pub(super) fn unsigned_text(subject: &str) -> String {
+fn unsigned_text(subject: &str) -> String {
     let shown = subject.chars().filter(|c| !c.is_control());
     let shown: String = shown.take(SHOWN_MAX).collect();
     format!(
@@ -52,20 +61,22 @@ mod tests {
 
     #[test]
     fn each_subject_is_reported_once_up_to_a_limit() {
-        let mut reports = UnsignedReports::default();
+        let reports = UnsignedReports::default();
         reports.add("crewdeck.web.mail.bob");
         reports.add("crewdeck.web.mail.bob");
         reports.add("crewdeck.web.mail.al\u{7}ice");
         let taken = reports.take();
         assert_eq!(taken.len(), 2);
         assert!(taken[1].contains("crewdeck.web.mail.alice on"), "{taken:?}");
-        reports.add("crewdeck.web.mail.bob");
-        assert_eq!(reports.take(), Vec::<String>::new());
-        for number in 0..SUBJECTS_MAX * 2 {
-            reports.add(&format!("crewdeck.web.mail.{number}"));
+        // Another connection of the same process.
+        let again = reports.clone();
+        again.add("crewdeck.web.mail.bob");
+        assert_eq!(again.take(), Vec::<String>::new());
+        for number in 0..NOTICES_MAX * 2 {
+            again.add(&format!("crewdeck.web.mail.{number}"));
         }
         let taken = reports.take();
-        assert_eq!(taken.len(), SUBJECTS_MAX - 2 + 1);
+        assert_eq!(taken.len(), NOTICES_MAX - 2 + 1);
         assert!(taken.last().unwrap().contains("not reported"));
     }
 }

@@ -22,6 +22,10 @@ fn terminated_worker_finishes_its_task_and_leaves() {
     project.wait_for_host("alpha", "does not drain", |host| host.info.is_draining);
     assert_eq!(worker.wait(), 0, "{}", worker.log());
 
+    let log = worker.log();
+    let last = "crewdeck: worker alpha has ended: 1 task completed, 0 returned to the board";
+    assert_eq!(log.lines().last(), Some(last), "{log}");
+
     let done = project.task(first);
     assert_eq!(
         (done.status, done.owner.as_str()),
@@ -74,6 +78,9 @@ fn second_signal_ends_the_worker_and_offers_its_task_again() {
     assert_eq!(worker.wait(), 130, "{}", worker.log());
     let took = began.elapsed();
     assert!(took < Duration::from_secs(10), "{took:?}");
+    let log = worker.log();
+    let last = "crewdeck: worker alpha has ended: 0 tasks completed, 1 returned to the board (#1)";
+    assert_eq!(log.lines().last(), Some(last), "{log}");
 
     let task = project.task(task);
     assert_eq!(

@@ -97,20 +97,15 @@ impl HostProcess {
     }
 
     fn info(&self) -> HostInfo {
+        let kind = if self.is_lead() {
+            HostKind::Lead
+        } else {
+            HostKind::Worker
+        };
         HostInfo {
-            name: HostName::parse(&self.role).unwrap(),
-            kind: if self.is_lead() {
-                HostKind::Lead
-            } else {
-                HostKind::Worker
-            },
             slots: u16::from(!self.is_lead()),
-            tags: Vec::new(),
-            version: "proof".into(),
-            cores: 1,
-            load: 0.0,
-            is_draining: false,
             started_at: self.now(),
+            ..HostInfo::new(HostName::parse(&self.role).unwrap(), kind)
         }
     }
 

@@ -20,7 +20,6 @@ use super::host_process;
 use super::host_round::{HostRound, SeededRandom, run_rounds, setting};
 use super::network::{HOSTS, Network};
 use super::proof::RoundReport;
-use crate::suite::NOW;
 
 /// Number of cuts in a round.
 const CUTS: usize = 5;
@@ -196,15 +195,8 @@ fn host_whose_server_stops_answering_is_not_lost() {
     let url = format!("{}/frozen", network.direct_urls().join(","));
     let stores = host_process::open(&url, root.path(), life, 3);
     let info = HostInfo {
-        name: HostName::parse("gpu").unwrap(),
-        kind: HostKind::Worker,
         slots: 1,
-        tags: Vec::new(),
-        version: "test".into(),
-        cores: 1,
-        load: 0.0,
-        is_draining: false,
-        started_at: NOW,
+        ..HostInfo::new(HostName::parse("gpu").unwrap(), HostKind::Worker)
     };
     let session = stores.hosts.as_ref().unwrap().join(&info, None).unwrap();
     network.servers[connected_server(&network)].freeze();

@@ -46,15 +46,11 @@ fn open(server: &NatsServer, crew: &str) -> Stores {
 
 fn host(number: usize) -> HostInfo {
     HostInfo {
-        name: HostName::parse(&format!("host-{number}")).unwrap(),
-        kind: HostKind::Worker,
         slots: 256,
-        tags: Vec::new(),
-        version: String::new(),
-        cores: 1,
-        load: 0.0,
-        is_draining: false,
-        started_at: NOW,
+        ..HostInfo::new(
+            HostName::parse(&format!("host-{number}")).unwrap(),
+            HostKind::Worker,
+        )
     }
 }
 

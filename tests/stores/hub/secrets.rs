@@ -111,11 +111,13 @@ fn forged_task_is_ignored_by_all_and_replaced_by_the_next_change() {
     // A program that has read the task before sees the same board as one that starts now.
     let other = open(&server, Some(SECRET));
     for stores in [&stores, &other] {
-        let board = stores.board.read().unwrap();
+        let board = stores.board.read_and_repair().unwrap();
         assert_eq!(board.graph.len(), 1);
         assert_eq!(board.notices.len(), 2, "{:?}", board.notices);
         let notice = &board.notices[0];
         assert!(notice.contains("not signed with the secret"), "{notice}");
+        let again = stores.board.read_and_repair().unwrap();
+        assert_eq!(again.notices, Vec::<String>::new());
     }
     let created = other.board.create(new("c", &[]), NOW).unwrap();
     assert_eq!(created.id, TaskId(3));

@@ -48,7 +48,9 @@ fn dashboard_names_an_outage_and_continues_the_session_after_it() {
     let before = sessions(&dir).unwrap();
 
     project.server.freeze();
-    screen.wait_for("No agent works here: the hub nats://");
+    screen.wait("the cause", |text| {
+        text.contains("No agent works here") && text.contains("cannot be reached")
+    });
     project.server.thaw();
     let name = lead.info.name.as_str();
     let again = project.wait_for_host(name, "does not lead again", |host| {

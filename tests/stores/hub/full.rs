@@ -175,10 +175,8 @@ fn full_streams_reject_writes_whole_and_work_goes_on_with_more_room() {
     let mut stored = Contents::default();
     stored.tasks.insert("first".into());
     let written: Vec<Contents> = std::thread::scope(|threads| {
-        let write = |client| {
-            let server = &server;
-            threads.spawn(move || write_all(server, client))
-        };
+        let shared = &server;
+        let write = |client| threads.spawn(move || write_all(shared, client));
         let clients: Vec<_> = (0..CLIENTS).map(write).collect();
         let clients = clients.into_iter();
         clients.map(|client| client.join().unwrap()).collect()

@@ -26,7 +26,7 @@ const JOIN_WITHIN: Duration = Duration::from_secs(20);
 /// Pause between two attempts to join, or to take over the tasks of an earlier process.
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of hosts on one machine that get names without the user.
-const NAMES_MAX: u8 = 9;
+pub const NAMES_MAX: u8 = 9;
 /// Number of characters of the name of a machine that are kept before a number.
 const NAME_START_MAX: usize = 28;
 /// Maximum time for which a start tries to take over the tasks of an earlier process.
@@ -83,7 +83,8 @@ impl HubPlan {
     }
 
     /// Returns the name of this host for the project in `root`: the one that the user has chosen or that the directory has used
-    /// before, else that of the machine. If another host has that name, for example on the same machine, adds a number.
+    /// before, else that of the machine. If another host of the crew has that name, for example on the same machine, adds a
+    /// number. A host that is absent keeps its name, as long as there are others.
     ///
     /// # Errors
     /// When the hosts cannot be read.
@@ -95,16 +96,25 @@ impl HubPlan {
         let machine = HostName::similar_to(&machine_name());
         let hosts = stores.hosts.as_ref().map(|hosts| hosts.hosts());
         let hosts = hosts.transpose()?.unwrap_or_default();
-        let is_used = |name: &HostName| {
-            let mut present = hosts
-                .iter()
-                .filter(|host| host.presence == HostPresence::Present);
-            present.any(|host| host.info.name.same(name))
+        let presence_of = |name: &HostName| {
+            let mut hosts = hosts.iter();
+            let found = hosts.find(|host| host.info.name.same(name));
+            found.map(|host| host.presence)
         };
         let start: String = machine.as_str().chars().take(NAME_START_MAX).collect();
         let numbered = (2..=NAMES_MAX).map(|n| HostName::parse(&format!("{start}-{n}")));
-        let mut names = [Ok(machine.clone())].into_iter().chain(numbered).flatten();
-        Ok(names.find(|name| !is_used(name)).unwrap_or(machine))
+        let names = [Ok(machine.clone())].into_iter().chain(numbered).flatten();
+        let names: Vec<HostName> = names.collect();
+        let is_absent = |name: &&HostName| presence_of(name) != Some(HostPresence::Present);
+        let free = names.iter().find(|name| presence_of(name).is_none());
+        let free = free.or_else(|| names.iter().find(is_absent));
+        Ok(free.cloned().unwrap_or(machine))
+    }
+
+    /// Returns whether the directory `root` itself, and not one that it was copied from, has last joined the crew as the host
+    /// `name`.
+    pub fn was_host(&self, root: &Path, name: &HostName) -> bool {
+        self.kept(root).is_some_and(|kept| kept.name.same(name))
     }
 
     /// Returns what this directory was in the same crew before.

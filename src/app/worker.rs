@@ -19,7 +19,7 @@ use self::worked_tasks::WorkedTasks;
 use super::assemble::{self, Assembly, Built};
 use super::blueprint::Blueprint;
 use super::headless::{eprint_line, json_line, print_event};
-use super::hub::HubPlan;
+use super::hub::{HubPlan, NAMES_MAX};
 use super::journal::JournalWriter;
 use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
@@ -305,21 +305,49 @@ async fn wait_until_drained(crew: &Crew) {
     }
 }
 
-/// Joins the crew and starts the teammates, or continues those of an earlier process or session of this host.
+/// Joins the crew and starts the teammates, or continues those of an earlier process or session of this host. If another host
+/// has joined at the same time under the name that was chosen for this one, chooses another name.
 async fn start(
     blueprint: &mut Blueprint,
     plan: &HubPlan,
     event_sender: EventSender,
 ) -> Result<Box<Assembly>> {
+    let mut host = prepare_blueprint(blueprint, plan).await?;
+    for _ in 1..NAMES_MAX {
+        let built = Box::pin(assemble::build(blueprint, event_sender.clone())).await;
+        let error = match built {
+            Err(error) if plan.name.is_none() && is_host_in_use(&error) => error,
+            built => return assembly_of(built?, blueprint),
+        };
+        let next = prepare_blueprint(blueprint, plan).await?;
+        if next.same(&host) {
+            return Err(error);
+        }
+        host = next;
+    }
+    let built = Box::pin(assemble::build(blueprint, event_sender)).await;
+    assembly_of(built?, blueprint)
+}
+
+/// Enters into the blueprint what this run begins with. Returns the name of this host.
+async fn prepare_blueprint(blueprint: &mut Blueprint, plan: &HubPlan) -> Result<HostName> {
     let (root, asked) = (blueprint.root.clone(), plan.clone());
     let prepared = spawn_blocking(move || prepare(&asked, &root)).await??;
     blueprint.resume = prepared.session;
     blueprint.preset = Some(prepared.preset);
     blueprint.hub = Some(HubPlan {
-        name: Some(prepared.host),
+        name: Some(prepared.host.clone()),
         ..plan.clone()
     });
-    match Box::pin(assemble::build(blueprint, event_sender)).await? {
+    Ok(prepared.host)
+}
+
+fn is_host_in_use(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::HostInUse(_)))
+}
+
+fn assembly_of(built: Built, blueprint: &Blueprint) -> Result<Box<Assembly>> {
+    match built {
         Built::Crew(assembly) => Ok(assembly),
         Built::RunsElsewhere(holder) => bail!(
             "crewdeck already runs in {}{}: start the worker in another clone of the project",

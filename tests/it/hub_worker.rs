@@ -1,11 +1,17 @@
-//! `crewdeck worker` and the lead of a crew on a hub, as real processes with a real NATS server: work, shutdown, kills, outages,
-//! requests and errors. All tests need `CREWDECK_NATS_SERVER`.
+//! `crewdeck worker` and the lead of a crew on a hub, as real processes with a real NATS server: starts, work, shutdown, kills,
+//! copied clones, outages, requests, TLS and errors. All tests need `CREWDECK_NATS_SERVER`.
 
+mod copies;
+mod dashboard;
 mod errors;
+mod formats;
 mod kills;
 mod outages;
+mod process;
 mod requests;
 mod shutdown;
+mod starts;
+mod tls;
 mod work;
 
 /// Rules of a lead that does nothing until the end of the test, but runs.

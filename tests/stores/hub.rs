@@ -16,6 +16,7 @@ use crate::suite::{Backend, conformance};
 mod cli;
 mod errors;
 mod events;
+mod full;
 mod host_kills;
 mod host_mail;
 mod host_process;

@@ -22,7 +22,7 @@ const HASH_LENGTH: usize = 4;
 pub struct PreparedWorker {
     /// The name of this host.
     pub host: HostName,
-    /// The session that an earlier process of this host has left; `None` to begin a new one.
+    /// The session that an earlier process of this host has left here; `None` to begin a new one.
     pub session: Option<String>,
     /// The teammates. Those that the session restores are not started twice.
     pub preset: TeamPreset,
@@ -41,6 +41,8 @@ pub fn prepare(plan: &HubPlan, root: &Path) -> Result<PreparedWorker> {
     });
     // Later sessions have greater ids.
     let session = own.map(|member| member.session.clone()).max();
+    // A copy of the directory has the records too. The original may continue the session.
+    let session = session.filter(|_| plan.was_host(root, &host));
     let members = (1..=plan.slots).map(|number| {
         let name = member_name(&host, number)?;
         let member = Member {

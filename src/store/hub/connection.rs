@@ -346,7 +346,7 @@ impl HubConnection {
         began: Instant,
     ) -> Result<(), HubError> {
         match self.denial(kind, subject, began) {
-            Some(why) => Err(HubError::Rejected {
+            Some(why) => Err(HubError::Denied {
                 hub: self.name.clone(),
                 why,
             }),

@@ -80,6 +80,10 @@ pub enum HubError {
         within: Duration,
         why: String,
     },
+    #[error(
+        "the login for the hub {hub} lacks a permission ({why}): permit it in the configuration of the server; a lead whose login may create streams creates those that are missing"
+    )]
+    Denied { hub: String, why: String },
     #[error("the hub {hub} rejected the request: {why}")]
     Rejected { hub: String, why: String },
     #[error("others change the {what} on the hub too often: try again")]

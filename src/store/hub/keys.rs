@@ -134,7 +134,7 @@ pub(super) async fn write(
             return Err(if write.may_be_stored {
                 link.no_answer(within, why)
             } else {
-                HubError::Rejected { hub, why }
+                HubError::Denied { hub, why }
             });
         }
         if let Err(rejected) = check_temporary(link, write.kind, &error, &write.what) {

@@ -62,18 +62,20 @@ impl HubRequests {
     fn store(&self, request: &Request, revision: u64) -> Result<Option<u64>, StoreError> {
         let (key, what) = (key(&request.id), "the request");
         match values::write(&self.hub, &key, request, revision, what) {
-            Err(StoreError::Hub(full @ HubError::Full { .. })) => {
-                let bounds = self.bounds;
-                let removed = self
-                    .hub
-                    .run(move |link| async move { remove_excess(&link, bounds).await });
-                if !removed.is_ok_and(|removed| removed > 0) {
-                    return Err(full.into());
-                }
+            Err(error) if is_full(&error) && self.make_room() => {
                 values::write(&self.hub, &key, request, revision, what)
             }
             written => written,
         }
+    }
+
+    /// Removes old requests now. Returns whether there were any.
+    fn make_room(&self) -> bool {
+        let bounds = self.bounds;
+        let removed = self
+            .hub
+            .run(move |link| async move { remove_excess(&link, bounds).await });
+        removed.is_ok_and(|removed| removed > 0)
     }
 
     /// Removes old requests in the background, once in a while.
@@ -96,6 +98,10 @@ impl HubRequests {
             }
         });
     }
+}
+
+fn is_full(error: &StoreError) -> bool {
+    matches!(error, StoreError::Hub(HubError::Full { .. }))
 }
 
 /// Removes the decided requests that are too many, too large or too old, and what was stored about requests that are gone.
@@ -178,11 +184,18 @@ impl RequestStore for HubRequests {
         if !id.is_safe() {
             return Err(StoreError::NoRequest(id.clone()));
         }
-        values::change(&self.hub, &key(id), "request", |found: Option<Request>| {
-            let mut request = found.ok_or_else(|| StoreError::NoRequest(id.clone()))?;
-            let is_stored = edit(&mut request)?;
-            Ok((is_stored.then(|| request.clone()), request))
-        })
+        let mut change = || {
+            values::change(&self.hub, &key(id), "request", |found: Option<Request>| {
+                let mut request = found.ok_or_else(|| StoreError::NoRequest(id.clone()))?;
+                let is_stored = edit(&mut request)?;
+                Ok((is_stored.then(|| request.clone()), request))
+            })
+        };
+        match change() {
+            // A decision makes the request larger.
+            Err(error) if is_full(&error) && self.make_room() => change(),
+            changed => changed,
+        }
     }
 }
 

@@ -188,7 +188,7 @@ pub(super) async fn open(
         };
         let hub = hub.to_string();
         if let Some(why) = denial() {
-            return Err(HubError::Rejected { hub, why });
+            return Err(HubError::Denied { hub, why });
         }
         let why = error.to_string();
         let no_space = |why: String| HubError::NoSpace {

@@ -250,7 +250,8 @@ impl Worktrees {
 
     /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
     /// command fail. Call this when the agent that works in the worktree resumes and none of its programs runs. A git
-    /// that crewdeck itself started may still run. Such a git holds the worktree lock, for which this method waits.
+    /// that crewdeck itself started may still run. Such a git holds the worktree lock, for which this method waits. Does
+    /// nothing if the folder belongs to another repository, such as the one that this project was copied from.
     ///
     /// # Errors
     /// When there is no worktree with that name, or a lock file cannot be removed.
@@ -261,7 +262,7 @@ impl Worktrees {
         let Some((own, shared)) = super::git_dirs(&folder) else {
             return Ok(());
         };
-        if own == shared {
+        if own == shared || !self.owns_folder(name) {
             return Ok(());
         }
         for left in ["index.lock", "HEAD.lock"] {

@@ -11,7 +11,7 @@ use crate::common::project::RunResult;
 use crate::common::repository::git;
 
 /// Runs a command that fails, and returns the only line that it prints.
-fn failure(command: &mut Command) -> String {
+pub(super) fn failure(command: &mut Command) -> String {
     let ran = RunResult(command.output().unwrap());
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
     let errors = ran.err();
@@ -20,7 +20,7 @@ fn failure(command: &mut Command) -> String {
     errors
 }
 
-fn assert_contains(text: &str, part: &str) {
+pub(super) fn assert_contains(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is missing in: {text}");
 }
 

@@ -5,12 +5,15 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crewdeck::domain::graph::{NewTask, PlannedTask, TaskGraph};
-use crewdeck::domain::ids::{MessageId, Name};
+use crewdeck::domain::graph::{NewTask, PlannedTask, TaskEdit, TaskGraph};
+use crewdeck::domain::ids::{MessageId, Name, RequestId};
 use crewdeck::domain::mail::{MailKind, MailMessage};
+use crewdeck::domain::request::{Request, RequestKind};
+use crewdeck::domain::team::Member;
 use crewdeck::store::{Hub, HubAddress, HubError, HubLogin, HubSettings, StoreError, Stores};
 
 use super::NatsServer;
+use super::full::set_limit;
 use crate::suite::{NOW, claimer, name, new};
 
 fn settings(url: &str) -> HubSettings {
@@ -188,6 +191,30 @@ fn server_without_jetstream_is_named() {
 
 #[test]
 #[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn account_without_jetstream_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = NatsServer::start(&format!(
+        "jetstream {{ store_dir: \"{}\" }}
+        accounts {{
+            with {{ jetstream: enabled, users: [ {{ user: a, password: x }} ] }}
+            without {{ users: [ {{ user: b, password: x }} ] }}
+        }}",
+        folder.path().display()
+    ));
+    let login = |name: &str| HubSettings {
+        login: HubLogin::User {
+            name: name.into(),
+            password: "x".to_string().into(),
+        },
+        ..settings(server.url())
+    };
+    let error = first_error(login("b"));
+    assert!(matches!(error, HubError::NoJetStream { .. }), "{error:?}");
+    open(login("a")).board.read().unwrap();
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
 fn wrong_login_is_named_and_the_right_one_works() {
     let server = NatsServer::start("authorization { user: crew, password: right }");
     let login = |password: &str| HubSettings {
@@ -223,9 +250,36 @@ fn login_without_permission_is_named() {
     });
     let error = stores.board.create(new("a", &[]), NOW).unwrap_err();
     println!("{error}");
-    let text = error.to_string().to_lowercase();
-    assert!(text.contains("permissions violation"), "{text}");
+    let is_named = matches!(&error, StoreError::Hub(HubError::Denied { why, .. }) if why.contains("crewdeck.main.tasks.1"));
+    assert!(is_named, "{error:?}");
     assert_eq!(stores.board.read().unwrap().graph.len(), 0);
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn login_that_must_not_create_streams_uses_those_of_another() {
+    let server = NatsServer::start(
+        "authorization { users: [
+            { user: lead, password: x },
+            { user: worker, password: x, permissions: { publish: { deny: \"$JS.API.STREAM.CREATE.>\" } } } ] }",
+    );
+    let login = |name: &str| HubSettings {
+        login: HubLogin::User {
+            name: name.into(),
+            password: "x".to_string().into(),
+        },
+        ..settings(server.url())
+    };
+    let error = first_error(login("worker"));
+    let is_named = matches!(&error, HubError::Denied { why, .. } if why.contains("STREAM.CREATE"));
+    assert!(is_named, "{error:?}");
+    assert!(error.to_string().contains("permit it"), "{error}");
+    let (lead, worker) = (open(login("lead")), open(login("worker")));
+    assert!(worker.board.create(new("a", &[]), NOW).is_err());
+    lead.board.create(new("b", &[]), NOW).unwrap();
+    // The same process needs no new start.
+    worker.board.create(new("c", &[]), NOW).unwrap();
+    assert_eq!(lead.board.read().unwrap().graph.len(), 2);
 }
 
 #[test]
@@ -283,6 +337,47 @@ fn change_over_the_limit_is_named_and_stores_nothing() {
     assert_eq!(stores.mailbox.count_unread().unwrap(), []);
 }
 
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn changes_over_the_limit_keep_what_was_before() {
+    let server = NatsServer::start("max_payload: 20000");
+    let stores = open(settings(server.url()));
+    let long = || "x".repeat(30_000);
+    let is_too_large = |error: Option<StoreError>| {
+        let error = error.unwrap();
+        println!("{error}");
+        matches!(
+            error,
+            StoreError::Hub(HubError::TooLarge { limit: 20_000, .. })
+        )
+    };
+    let before = stores.board.create(new("a", &[]), NOW).unwrap();
+    let edit = TaskEdit {
+        description: Some(long()),
+        ..TaskEdit::default()
+    };
+    assert!(is_too_large(stores.board.edit(before.id, &edit, NOW).err()));
+    let (kind, bob) = (RequestKind::Plan, name("bob"));
+    let request = |body| {
+        let id = RequestId("r1".into());
+        Request::new(id, kind, bob.clone(), bob.clone(), body, NOW)
+    };
+    assert!(is_too_large(stores.requests.create(&request(long())).err()));
+    let member = |first| Member {
+        first,
+        ..Member::new(bob.clone(), "tester")
+    };
+    let add = |member| stores.roster.add_member(member, 16);
+    assert!(is_too_large(add(member(long())).err()));
+    let other = open(settings(server.url()));
+    assert_eq!(*other.board.get(before.id).unwrap(), before);
+    assert_eq!(other.requests.read_all().unwrap().requests, []);
+    assert_eq!(other.roster.read().unwrap().members, []);
+    // The same id and name can be used.
+    stores.requests.create(&request("short".into())).unwrap();
+    add(member("short".into())).unwrap();
+}
+
 fn import(stores: &Stores, sizes: &[usize]) -> Result<usize, StoreError> {
     let plan = |_: &TaskGraph| {
         let planned = sizes.iter().map(|size| PlannedTask {
@@ -312,6 +407,27 @@ fn import_may_be_larger_than_a_message_but_its_tasks_may_not() {
     assert_eq!(import(&other, &[100; 9]).unwrap(), 9);
     let fresh = open(settings(server.url())).board.read().unwrap();
     assert_eq!((fresh.graph.len(), fresh.notices), (18, vec![]));
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn import_into_a_full_stream_leaves_nothing() {
+    let server = NatsServer::start("max_payload: 20000");
+    let stores = open(settings(server.url()));
+    stores.board.create(new("a", &[]), NOW).unwrap();
+    set_limit(&server, "tasks", 100_000);
+    let error = import(&stores, &[10_000; 20]).unwrap_err();
+    println!("{error}");
+    assert!(
+        matches!(error, StoreError::Hub(HubError::Full { .. })),
+        "{error:?}"
+    );
+    let other = open(settings(server.url()));
+    assert_eq!(other.board.read().unwrap().graph.len(), 1);
+    // The parts that were stored take no room any more.
+    assert_eq!(import(&other, &[10_000; 7]).unwrap(), 7);
+    let board = open(settings(server.url())).board.read().unwrap();
+    assert_eq!((board.graph.len(), board.notices), (8, vec![]));
 }
 
 #[test]

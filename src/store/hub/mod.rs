@@ -13,6 +13,7 @@ mod events;
 mod host_records;
 mod host_watch;
 mod hosts;
+mod ignored_records;
 mod import;
 mod keys;
 mod lease;

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::catch_up::Rereads;
+use super::ignored_records::{unreadable_text, unsigned_text};
 use super::stored::UNSIGNED;
-use super::unsigned::unsigned_text;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -220,7 +220,7 @@ impl TaskMirror {
         let record: TaskRecord = match serde_json::from_slice(payload) {
             Ok(record) => record,
             Err(why) => {
-                let problem = format!("the record {key} on the hub cannot be read: {why}");
+                let problem = unreadable_text(&format!("tasks.{key}"), &why.to_string());
                 self.problems.insert(key.into(), problem);
                 // A client that reads everything again does not have the task either.
                 if let Some(id) = id {
@@ -310,7 +310,7 @@ impl TaskMirror {
             Ok(parts) => format!("it has only {} of {} parts", parts.len(), closing.count),
             Err(why) => why.to_string(),
         };
-        let problem = format!("the record {key} on the hub cannot be read: {problem}");
+        let problem = unreadable_text(&format!("tasks.{key}"), &problem);
         self.problems.insert(key.into(), problem);
         Vec::new()
     }

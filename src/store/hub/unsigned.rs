@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::mem;
 
+use super::ignored_records::unsigned_text;
+
 /// Maximum number of subjects that are reported.
 const SUBJECTS_MAX: usize = 100;
-/// Maximum number of characters of a subject in a report.
-const SHOWN_MAX: usize = 200;
 
 /// Reports each subject with an unsigned message once.
 #[derive(Debug, Default)]
@@ -35,15 +35,6 @@ impl UnsignedReports {
     }
 }
 
-/// Returns the report about an unsigned message. Another program has chosen the subject.
-pub(super) fn unsigned_text(subject: &str) -> String {
-    let shown = subject.chars().filter(|c| !c.is_control());
-    let shown: String = shown.take(SHOWN_MAX).collect();
-    format!(
-        "the message {shown} on the hub is not signed with the secret of this crew and is ignored"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -58,7 +49,7 @@ mod tests {
         reports.add("crewdeck.web.mail.al\u{7}ice");
         let taken = reports.take();
         assert_eq!(taken.len(), 2);
-        assert!(taken[1].contains("crewdeck.web.mail.alice on"), "{taken:?}");
+        assert!(taken[1].starts_with("a message to alice"), "{taken:?}");
         reports.add("crewdeck.web.mail.bob");
         assert_eq!(reports.take(), Vec::<String>::new());
         for number in 0..SUBJECTS_MAX * 2 {

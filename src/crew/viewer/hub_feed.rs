@@ -204,7 +204,17 @@ impl FeedTask {
     async fn pass_on(&self, batch: HostEvents) {
         let (stored_at, is_earlier) = (batch.stored_at, batch.is_earlier);
         let team = lock(&self.reader).team();
-        let events = viewed_events(batch, &team, &self.hosts);
+        let mut events = viewed_events(batch, &team, &self.hosts);
+        if is_earlier {
+            // A message that is older than all shown ones would be added as the newest one.
+            let reader = lock(&self.reader);
+            events.retain(|event| {
+                let EventKind::Team(TeamEvent::MessageMoved { message, .. }) = event else {
+                    return true;
+                };
+                reader.knows_message(&message.id)
+            });
+        }
         if !events.is_empty() {
             let update = HubUpdate::Events {
                 events,

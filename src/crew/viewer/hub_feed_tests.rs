@@ -3,11 +3,12 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::crew::message_delivery::from_user;
 use crate::domain::host::HostInfo;
 use crate::domain::ids::Name;
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
-use crate::protocol::event::{AgentEvent, BoardEvent};
+use crate::protocol::event::{AgentEvent, BoardEvent, DeliveryState};
 use crate::store::{EventReport, HostReport, HostSession, HostStore, HubError, prepare};
 
 /// A store that keeps the reports which it was given, so that a test can call them.
@@ -179,6 +180,37 @@ async fn lead_and_its_events_are_followed() {
     let back = vec![host_of_lead(HostPresence::Present)];
     fixture.report_hosts(back).await;
     assert_eq!(fixture.lead().await.as_deref(), Some("home"));
+}
+
+#[tokio::test]
+async fn viewer_shows_that_the_lead_has_acted_on_a_shown_message() {
+    let mut fixture = fixture(0);
+    let message = |id: &str| from_user(&Name::lead(), "hello", id.into(), Timestamp(1.0));
+    fixture.stores.mailbox.send(&message("m1")).unwrap();
+    assert_eq!(fixture.lead().await.as_deref(), Some("home"));
+    // The message is in the feed's copy as soon as it is on the bus of the viewer.
+    loop {
+        let event = fixture.events.next().await.unwrap().kind;
+        if let EventKind::Team(TeamEvent::MessageMoved { message, .. }) = event {
+            assert_eq!(message.id.0, "m1");
+            break;
+        }
+    }
+    let acted_on = |id: &str| {
+        let (message, step) = (message(id), DeliveryState::ActedOn);
+        EventKind::Team(TeamEvent::MessageMoved { message, step })
+    };
+    let sent = [acted_on("m1"), acted_on("m0"), said("hello")];
+    for (is_earlier, expected) in [
+        (true, vec![acted_on("m1"), said("hello")]),
+        (false, sent.to_vec()),
+    ] {
+        fixture.report(&sent, is_earlier).await;
+        let HubUpdate::Events { events, .. } = fixture.feed.next().await else {
+            panic!("no events");
+        };
+        assert_eq!(events, expected);
+    }
 }
 
 #[tokio::test]

@@ -284,7 +284,7 @@ mod tests {
     use crate::domain::host::{HostInfo, HostState};
     use crate::domain::timestamp::Timestamp;
     use crate::protocol::event::{AgentEvent, NoticeLevel, TeamEvent};
-    use crate::store::{HostReport, HostSession};
+    use crate::store::{ConnectionReport, HostReport, HostSession};
 
     /// A store in memory, whose first attempts to publish fail.
     #[derive(Debug, Default)]
@@ -304,6 +304,10 @@ mod tests {
         }
 
         fn watch_hosts(&self, _: HostReport) -> Result<Box<dyn Send>, StoreError> {
+            Ok(Box::new(()))
+        }
+
+        fn watch_connection(&self, _: ConnectionReport) -> Result<Box<dyn Send>, StoreError> {
             Ok(Box::new(()))
         }
 

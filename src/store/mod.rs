@@ -92,7 +92,9 @@ pub use git::{
 pub use host_file::KeptHost;
 #[cfg(test)]
 pub use host_store::FakeHostSession;
-pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
+pub use host_store::{
+    ConnectionReport, EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore,
+};
 pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;

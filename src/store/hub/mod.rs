@@ -19,6 +19,7 @@ mod keys;
 mod lease;
 mod mail;
 mod mail_records;
+mod outage;
 mod problems;
 mod reader;
 mod reads;

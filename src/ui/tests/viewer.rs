@@ -5,10 +5,10 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{
-    after_events, apply_events, busy, busy_events, hosts_event, hosts_with_one_lost, picture,
+    NOON, after_events, apply_events, busy, busy_events, hosts_event, hosts_with_one_lost, picture,
     press, three_hosts,
 };
-use crate::ui::{Effect, SessionRole, ThemeName, UiState};
+use crate::ui::{Effect, HubOutage, SessionRole, ThemeName, UiState};
 
 fn viewer(width: u16, height: u16) -> UiState {
     let mut state = after_events(width, height, busy_events());
@@ -96,10 +96,31 @@ fn draft_survives_crew_change() {
     assert!(!hints.contains("old news"), "{hints}");
 }
 
+#[test]
+fn status_line_and_problems_show_that_the_hub_cannot_be_reached() {
+    let mut state = viewer(160, 45);
+    let unreachable = "hub unreachable since 12:00: no answer within 3 s";
+    state.set_role(SessionRole::HubViewer {
+        crew: "web".into(),
+        host: Some("gpu-box".into()),
+        outage: Some(HubOutage {
+            cause: "no answer within 3 s".into(),
+            since: Timestamp(NOON),
+        }),
+    });
+    assert!(picture(&state).contains(unreachable));
+    press(&mut state, "esc p");
+    let problem = "the hub cannot be reached since 12:00: no answer within 3 s";
+    assert!(picture(&state).contains(problem));
+    state.set_role(hub_viewer(Some("gpu-box")));
+    assert!(!picture(&state).contains("hub unreachable"));
+}
+
 fn hub_viewer(host: Option<&str>) -> SessionRole {
     SessionRole::HubViewer {
         crew: "web".into(),
         host: host.map(String::from),
+        outage: None,
     }
 }
 

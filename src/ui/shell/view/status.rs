@@ -211,9 +211,12 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         );
     }
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
-    if let Some((whole, short)) = app.role.status_label() {
+    if let Some((whole, short)) = app.role.status_label(&app.prefs.zone) {
         let text = if is_short { short } else { whole };
-        out.push(piece(0, text, theme.accent));
+        out.push(match app.role.outage() {
+            Some(_) => piece(0, text, theme.warn).leads(problems.clone()),
+            None => piece(0, text, theme.accent),
+        });
     }
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.

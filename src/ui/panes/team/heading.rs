@@ -11,7 +11,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::team_book::{HostGroup, KnownHost, held_tasks};
 use crate::ui::panes::team::TeamRow;
 use crate::ui::panes::team::hosts::{HostRow, kind_word, state_word, tags};
-use crate::ui::text::{fit, width};
+use crate::ui::text::{fit, fit_name, width};
 use crate::ui::theme::Theme;
 
 /// Minimum width of a heading, in columns, to align its parts with those of the other headings.
@@ -141,7 +141,7 @@ fn parts(app: &App, row: &HostRow, names: usize, theme: &Theme) -> Vec<HeadingPa
     };
     let mut out = vec![part(
         0,
-        fit(&one_line(&group.name), NAME_MAX),
+        fit_name(&one_line(&group.name), NAME_MAX),
         name_style,
         names,
     )];

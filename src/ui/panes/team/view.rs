@@ -17,7 +17,7 @@ use crate::ui::panes::team::figures::{
     CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
 };
 use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, heading, last_action};
-use crate::ui::text::{fit, pad, width};
+use crate::ui::text::{fit, pad, pad_name, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -255,7 +255,7 @@ fn row(
         columns / 2,
     );
     let pulse = pulse(app, agent, bars);
-    let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
+    let head = format!("{shape} {} ", pad_name(member.name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let used = width(&head) + width(&pulse) + width(&right) + gap;
     let room = columns.saturating_sub(used);
@@ -273,7 +273,10 @@ fn row(
     vec![
         Span::styled(shape, style),
         Span::raw(" "),
-        Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
+        Span::styled(
+            format!("{} ", pad_name(member.name.as_str(), name_width)),
+            named,
+        ),
         words,
         blanks,
         Span::raw(" "),
@@ -337,7 +340,7 @@ fn subagent(
         &figures(app, agent, &activity, figure_style, columns),
         columns / 2,
     );
-    let head = format!("{} ", pad(name.as_str(), name_width));
+    let head = format!("{} ", pad_name(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let room = columns.saturating_sub(2 + width(&head) + width(&right) + gap);
     let state_width = words_width(columns).min(room);

@@ -19,7 +19,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::shell::state::UiState;
-use crate::ui::text::{count, fit, fit_end, width};
+use crate::ui::text::{count, fit, fit_end, fit_name, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
@@ -355,7 +355,7 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
             Some(_) => CONTEXT_BESIDE_ADDRESS,
             None => CONTEXT,
         };
-        let who = fit(app.shown.as_str(), AGENT_MAX);
+        let who = fit_name(app.shown.as_str(), AGENT_MAX);
         out.push(piece(rank, format!("{who} ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Popup("costs"));

@@ -119,6 +119,7 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
                 subagent(app, name, name_width, figure_style, columns, theme)
             }
             TeamRow::Host(host) => heading::heading(app, host, host_names, columns, theme),
+            TeamRow::LeftHosts(left) => heading::left_hosts(*left, columns, theme),
         };
         let row = RowHighlight::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
@@ -183,7 +184,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, bars)),
-            TeamRow::Subagent(_) | TeamRow::Host(_) => {
+            TeamRow::Subagent(_) | TeamRow::Host(_) | TeamRow::LeftHosts(_) => {
                 let prompt = agent.map_or_else(String::new, |a| a.subagent.prompt.clone());
                 (prompt, String::new())
             }

@@ -108,7 +108,7 @@ impl HubEvents {
                 self.outage.send_replace(Some(INTERRUPTED.into()));
             }
             Event::ClientError(error) => {
-                // An error without an interruption is that of a request, which has it too.
+                // Errors of the first connection are returned to its caller.
                 self.outage.send_if_modified(|cause| match cause {
                     Some(cause) => {
                         let new = outage_cause(&error);

@@ -211,13 +211,7 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         );
     }
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
-    if let Some((whole, short)) = app.role.status_label(&app.prefs.zone) {
-        let text = if is_short { short } else { whole };
-        out.push(match app.role.outage() {
-            Some(_) => piece(0, text, theme.warn).leads(problems.clone()),
-            None => piece(0, text, theme.accent),
-        });
-    }
+    out.extend(role(app, is_short, theme));
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.
         let text = format!("key to {}", shown_address(address, form.address));
@@ -306,6 +300,18 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     }
     out.extend(hosts(app, theme));
     out
+}
+
+/// Returns the piece about the role of this dashboard; `None` if the crew runs or starts in this process.
+fn role(app: &App, is_short: bool, theme: &Theme) -> Option<StatusPiece> {
+    let (whole, short) = app.role.status_label(&app.prefs.zone)?;
+    let text = if is_short { short } else { whole };
+    Some(match app.role.outage() {
+        Some(_) => {
+            StatusPiece::plain(0, text, theme.warn).leads(Hit::Button(Action::Popup("problems")))
+        }
+        None => StatusPiece::plain(0, text, theme.accent),
+    })
 }
 
 /// Returns the pieces about the hosts of a crew on a hub.

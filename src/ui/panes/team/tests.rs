@@ -9,7 +9,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::screen::TeamSort;
 use crate::ui::fixture::{
     apply_events, board_event, board_on_hosts, busy, host, hosts, hosts_event, hosts_with_one_lost,
-    many_hosts, name, picture, press, three_hosts, two_hosts_left,
+    long_host_name, many_hosts, name, picture, press, three_hosts, two_hosts_left,
 };
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::feature::PaneFeature;
@@ -219,6 +219,17 @@ fn filter_finds_agents_of_hosts_that_have_left() {
     let mut state = two_left();
     press(&mut state, "/ \"gpu-box\" enter");
     assert_eq!(list(&state), ["▾gpu-box", "›bob", "carol"]);
+}
+
+#[test]
+fn teammates_of_a_host_with_a_long_name_differ_in_a_narrow_pane() {
+    let mut state = busy(80, 24);
+    apply_events(&mut state, long_host_name());
+    press(&mut state, "esc 4");
+    let seen = picture(&state);
+    for number in 1..=3 {
+        assert!(seen.contains(&format!("d-{number} ")), "{number}\n{seen}");
+    }
 }
 
 #[test]

@@ -139,7 +139,7 @@ mod tests {
     use crate::domain::permission::SettingsPermissions;
     use crate::domain::team::Member;
     use crate::domain::timestamp::Timestamp;
-    use crate::protocol::event::{AgentEvent, SessionInfo, TeamEvent};
+    use crate::protocol::event::{AgentEvent, SessionInfo};
 
     fn bob() -> Name {
         Name::member("bob").unwrap()

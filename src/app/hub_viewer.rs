@@ -10,7 +10,7 @@ use crate::domain::host::HostName;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
-use crate::ui::SessionRole;
+use crate::ui::{HubOutage, SessionRole};
 
 /// Follows a crew on a hub that another host leads, so that this process can show it.
 pub struct HubViewerSession {
@@ -18,6 +18,10 @@ pub struct HubViewerSession {
     feed: HubFeed,
     /// The name of the crew on the hub.
     crew: String,
+    /// The address of the hub, for notices.
+    hub: String,
+    /// Set while the hub cannot be reached.
+    outage: Option<HubOutage>,
     /// The host of the lead; `None` if no host leads the crew.
     lead: Option<HostName>,
     session: Option<SessionInfo>,
@@ -59,6 +63,8 @@ impl HubViewerSession {
                 new_id,
             }),
             crew: plan.settings.address.crew().to_string(),
+            hub: plan.settings.address.to_string(),
+            outage: None,
             lead,
             session: None,
             seq: 0,
@@ -74,7 +80,22 @@ impl HubViewerSession {
         SessionRole::HubViewer {
             crew: self.crew.clone(),
             host: self.lead.as_ref().map(ToString::to_string),
+            outage: self.outage.clone(),
         }
+    }
+
+    /// Records at the time `at` that the hub cannot be reached, with the cause, or with `None` that it can be reached again.
+    /// Returns a notice for the user if this is more than another cause.
+    pub fn set_outage(
+        &mut self,
+        cause: Option<String>,
+        at: Timestamp,
+    ) -> Option<(NoticeLevel, String)> {
+        let before = self.outage.take();
+        let notice = outage_notice(&self.hub, before.is_some(), cause.as_deref());
+        let since = before.map_or(at, |outage| outage.since);
+        self.outage = cause.map(|cause| HubOutage { cause, since });
+        notice
     }
 
     /// Records which host leads the crew. Returns a notice for the user if this is a change.
@@ -120,6 +141,27 @@ fn session_step(known: &mut Option<SessionInfo>, new: &SessionInfo) -> EventStep
         Some(before) if before == *new => EventStep::Skip,
         Some(before) if before.session != new.session => EventStep::EndLead,
         Some(_) | None => EventStep::Show,
+    }
+}
+
+/// Returns the notice about the begin or the end of an interruption of the connection to `hub`; `None` if it is neither.
+fn outage_notice(
+    hub: &str,
+    was_interrupted: bool,
+    cause: Option<&str>,
+) -> Option<(NoticeLevel, String)> {
+    match (was_interrupted, cause) {
+        (false, Some(cause)) => Some((
+            NoticeLevel::Warn,
+            format!(
+                "The hub {hub} cannot be reached: {cause}. What is shown is from before. crewdeck connects again by itself."
+            ),
+        )),
+        (true, None) => Some((
+            NoticeLevel::Info,
+            format!("The hub {hub} can be reached again."),
+        )),
+        (false, None) | (true, Some(_)) => None,
     }
 }
 
@@ -177,6 +219,25 @@ mod tests {
         ] {
             assert_eq!(session_step(&mut known, &new), step, "{new:?}");
         }
+    }
+
+    #[test]
+    fn begin_and_end_of_an_outage_have_a_notice() {
+        let notice = |was_interrupted, cause| outage_notice("nats://hub", was_interrupted, cause);
+        let (level, text) = notice(false, Some("no answer within 3 s")).unwrap();
+        assert_eq!(level, NoticeLevel::Warn);
+        let begin = "The hub nats://hub cannot be reached: no answer within 3 s.";
+        assert!(text.starts_with(begin), "{text}");
+        assert_eq!(notice(true, Some("the login is rejected")), None);
+        let (level, text) = notice(true, None).unwrap();
+        assert_eq!(
+            (level, &*text),
+            (
+                NoticeLevel::Info,
+                "The hub nats://hub can be reached again."
+            )
+        );
+        assert_eq!(notice(false, None), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! hosts share.
 //!
 //! A host sends with [`EventRelay`], the host of the lead receives with [`receive`]. Only events of agents and notices
-//! are carried, and from the host of the lead what describes the session: tasks, messages, requests and the team are in the
-//! shared state, which each host reads for itself.
+//! are carried, that an agent has acted on a message or that a hook has blocked it, and from the host of the lead what
+//! describes the session: tasks, messages, requests and the team are in the shared state, which each host reads for itself.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use super::context::{CrewContext, until};
 use super::event_buffer::{BATCH_BYTES, EventBuffer};
 use super::parts::CrewParts;
 pub use super::relayed_events::is_relayed;
-use super::relayed_events::{is_relayed_by_lead, received_events};
+use super::relayed_events::{is_relayed_by_lead, received_events, without_attachments};
 use crate::agent::driver::run_blocking;
 use crate::domain::host::HostName;
 use crate::domain::ids::Name;
@@ -80,7 +80,7 @@ impl Outbox {
                 self.session = Some(event.clone());
             }
             self.since.get_or_insert_with(Instant::now);
-            self.buffer.add(event);
+            self.buffer.add(without_attachments(event));
         }
     }
 
@@ -284,7 +284,7 @@ mod tests {
     use crate::domain::host::{HostInfo, HostState};
     use crate::domain::timestamp::Timestamp;
     use crate::protocol::event::{AgentEvent, NoticeLevel, TeamEvent};
-    use crate::store::{HostReport, HostSession};
+    use crate::store::{ConnectionReport, HostReport, HostSession};
 
     /// A store in memory, whose first attempts to publish fail.
     #[derive(Debug, Default)]
@@ -304,6 +304,10 @@ mod tests {
         }
 
         fn watch_hosts(&self, _: HostReport) -> Result<Box<dyn Send>, StoreError> {
+            Ok(Box::new(()))
+        }
+
+        fn watch_connection(&self, _: ConnectionReport) -> Result<Box<dyn Send>, StoreError> {
             Ok(Box::new(()))
         }
 

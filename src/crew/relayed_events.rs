@@ -3,7 +3,7 @@
 use crate::domain::host::{HostKind, HostName, HostState};
 use crate::domain::ids::Name;
 use crate::domain::team::Team;
-use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::HostEvents;
 
 /// Returns whether an event of a worker is carried to the host of the lead and to viewers.
@@ -11,7 +11,28 @@ pub fn is_relayed(event: &EventKind) -> bool {
     match event {
         EventKind::Agent { .. } => !event.is_command_reply(),
         EventKind::Crew(CrewEvent::Notice { .. }) => true,
+        EventKind::Team(TeamEvent::MessageMoved { step, .. }) => is_known_to_recipient_only(*step),
         EventKind::Crew(_) | EventKind::Board(_) | EventKind::Team(_) => false,
+    }
+}
+
+/// Returns whether only the host of a message's recipient knows that the message has reached this step. The other steps
+/// are in the shared state.
+fn is_known_to_recipient_only(step: DeliveryState) -> bool {
+    match step {
+        DeliveryState::ActedOn | DeliveryState::Blocked => true,
+        DeliveryState::Sent | DeliveryState::Delivered => false,
+    }
+}
+
+/// Returns the event as it is carried: a message without its attachments, because the shared state has the whole message.
+pub fn without_attachments(event: EventKind) -> EventKind {
+    match event {
+        EventKind::Team(TeamEvent::MessageMoved { message, step }) => {
+            let message = message.without_attachments();
+            EventKind::Team(TeamEvent::MessageMoved { message, step })
+        }
+        event => event,
     }
 }
 
@@ -95,6 +116,11 @@ fn carried_events(
             }))
         }
         ready @ EventKind::Crew(CrewEvent::Ready(_)) => is_lead_host.then_some(ready),
+        EventKind::Team(TeamEvent::MessageMoved { message, step }) => {
+            let to = Name::party(&message.to).ok();
+            let is_carried = is_known_to_recipient_only(step) && to.is_some_and(|to| is_own(&to));
+            is_carried.then_some(EventKind::Team(TeamEvent::MessageMoved { message, step }))
+        }
         EventKind::Crew(_) | EventKind::Board(_) | EventKind::Team(_) => None,
     });
     lost.into_iter().chain(carried).collect()
@@ -108,10 +134,12 @@ mod tests {
 
     use super::*;
     use crate::domain::host::{HostInfo, HostPresence};
+    use crate::domain::ids::MessageId;
+    use crate::domain::mail::{MailKind, MailMessage};
     use crate::domain::permission::SettingsPermissions;
     use crate::domain::team::Member;
     use crate::domain::timestamp::Timestamp;
-    use crate::protocol::event::{AgentEvent, SessionInfo, TeamEvent};
+    use crate::protocol::event::{AgentEvent, SessionInfo};
 
     fn bob() -> Name {
         Name::member("bob").unwrap()
@@ -131,6 +159,18 @@ mod tests {
             agent,
             text: text.into(),
         })
+    }
+
+    fn moved(to: &Name, step: DeliveryState) -> EventKind {
+        let message = MailMessage::new(
+            MessageId("m1".into()),
+            MailKind::Message,
+            &Name::user(),
+            to,
+            "hello",
+            Timestamp(1.0),
+        );
+        EventKind::Team(TeamEvent::MessageMoved { message, step })
     }
 
     fn roster() -> EventKind {
@@ -167,6 +207,26 @@ mod tests {
                 "notice about the lead",
                 notice_of(Some(Name::lead()), "x"),
                 Some(notice_of(None, "gpu: x")),
+            ),
+            (
+                "message to a member",
+                moved(&bob(), DeliveryState::ActedOn),
+                Some(moved(&bob(), DeliveryState::ActedOn)),
+            ),
+            (
+                "message to a member of another host",
+                moved(&amy, DeliveryState::ActedOn),
+                None,
+            ),
+            (
+                "message to the user",
+                moved(&Name::user(), DeliveryState::ActedOn),
+                None,
+            ),
+            (
+                "step that is in the shared state",
+                moved(&bob(), DeliveryState::Delivered),
+                None,
             ),
             ("team", roster(), None),
             ("crew", EventKind::Crew(CrewEvent::AllIdle), None),
@@ -210,6 +270,9 @@ mod tests {
             (text(&bob(), "a"), true),
             (notice_of(None, "a"), true),
             (listed.of(bob()), false),
+            (moved(&bob(), DeliveryState::Delivered), false),
+            (moved(&bob(), DeliveryState::ActedOn), true),
+            (moved(&bob(), DeliveryState::Blocked), true),
             (roster(), false),
             (EventKind::Crew(CrewEvent::AllIdle), false),
         ] {
@@ -268,6 +331,11 @@ mod tests {
                 vec![notice_of(None, "gpu: full disk")],
             ),
             (roster(), vec![], vec![]),
+            (
+                moved(&Name::lead(), DeliveryState::ActedOn),
+                vec![moved(&Name::lead(), DeliveryState::ActedOn)],
+                vec![],
+            ),
         ] {
             for (from, expected) in [("home", at_home), ("gpu", at_gpu)] {
                 let batch = HostEvents {
@@ -280,6 +348,21 @@ mod tests {
                 assert_eq!(viewed_events(batch, &team, &hosts), expected, "{event:?}");
             }
         }
+    }
+
+    #[test]
+    fn message_is_carried_without_its_attachments() {
+        let EventKind::Team(TeamEvent::MessageMoved { mut message, step }) =
+            moved(&bob(), DeliveryState::ActedOn)
+        else {
+            panic!("no message");
+        };
+        let plain = moved(&bob(), step);
+        message
+            .extra
+            .insert("attachments".into(), Vec::<String>::new().into());
+        let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
+        assert_eq!(without_attachments(event), plain);
     }
 
     #[test]

@@ -152,6 +152,13 @@ impl MailMessage {
         self
     }
 
+    /// Returns the message without its attachments, which can be much larger than its text.
+    #[must_use]
+    pub fn without_attachments(mut self) -> MailMessage {
+        self.extra.remove(ATTACHMENTS);
+        self
+    }
+
     /// Marks that crewdeck, not the sender, has written the text.
     #[must_use]
     pub fn generated(mut self) -> MailMessage {

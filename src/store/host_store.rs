@@ -10,6 +10,8 @@ use crate::protocol::EventKind;
 
 /// Called with each change of the hosts. It may block.
 pub type HostReport = Box<dyn Fn(Vec<HostState>) + Send>;
+/// Called with why the store cannot be reached, and with `None` when it can be reached again. Must not block.
+pub type ConnectionReport = Box<dyn Fn(Option<String>) + Send>;
 /// Called with the events of another host, in the order in which they were published. It may block.
 pub type EventReport = Box<dyn Fn(HostEvents) + Send>;
 
@@ -41,6 +43,13 @@ pub trait HostStore: Debug + Send + Sync {
     /// # Errors
     /// When the watch cannot be started.
     fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError>;
+
+    /// Calls `report` each time when the store cannot be reached, when the cause of that changes, and when the store can be
+    /// reached again, until the returned value is dropped. Does not ask the store.
+    ///
+    /// # Errors
+    /// When the store cannot be reached now.
+    fn watch_connection(&self, report: ConnectionReport) -> Result<Box<dyn Send>, StoreError>;
 
     /// Publishes events of the agents of `host`, in this order. They are kept up to a bound, oldest removed first.
     ///

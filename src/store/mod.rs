@@ -93,7 +93,9 @@ pub use git::{
 pub use host_file::DirectoryHost;
 #[cfg(test)]
 pub use host_store::FakeHostSession;
-pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
+pub use host_store::{
+    ConnectionReport, EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore,
+};
 pub use hub::{
     Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage, UnsignedReports,
 };

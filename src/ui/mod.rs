@@ -41,7 +41,7 @@ pub use app::effect::Effect;
 pub use app::key_guard::SETTLE;
 pub use app::mentions::{FileListState, FileMatch, FoundFiles};
 pub use app::onboarding::{OfferedAction, OnboardingPage, PageSeverity};
-pub use app::role::SessionRole;
+pub use app::role::{HubOutage, SessionRole};
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};
 pub use pictures::{

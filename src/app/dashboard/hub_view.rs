@@ -25,6 +25,17 @@ impl Dashboard {
                     self.publish(level, &text);
                 }
             }
+            HubUpdate::Outage(cause) => {
+                let CrewState::Viewing(viewing) = &mut self.crew else {
+                    return;
+                };
+                let notice = viewing.set_outage(cause, now());
+                let role = viewing.role();
+                self.state.set_role(role);
+                if let Some((level, text)) = notice {
+                    self.publish(level, &text);
+                }
+            }
             HubUpdate::Events {
                 events,
                 stored_at,

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -42,11 +42,15 @@ pub enum HubUpdate {
         /// Whether the hub had them before the viewer began.
         is_earlier: bool,
     },
+    /// The hub cannot be reached, with the cause, which may change; `None` when it can be reached again.
+    Outage(Option<String>),
 }
 
 /// Follows a crew on a hub until it is dropped. Does not join the crew.
 pub struct HubFeed {
     updates: mpsc::Receiver<HubUpdate>,
+    /// Why the hub cannot be reached. Separate from the other updates, because the task that sends those waits for the hub.
+    outage: watch::Receiver<Option<String>>,
     _stop: DropGuard,
 }
 
@@ -54,6 +58,7 @@ impl HubFeed {
     /// Starts to follow the crew. Errors are published as notices, and what has failed is tried again.
     pub fn start(stores: Stores, event_sender: EventSender, new_id: fn() -> String) -> HubFeed {
         let (sender, updates) = mpsc::channel(UPDATES_MAX);
+        let (outage_sender, outage) = watch::channel(None);
         let stop = CancellationToken::new();
         let feed = FeedTask {
             reader: Arc::new(Mutex::new(StateReader::new(&stores))),
@@ -63,6 +68,7 @@ impl HubFeed {
             is_lead_reported: false,
             event_sender,
             updates: sender,
+            outage: outage_sender,
             // The name of no host, so that the events of all hosts are reported.
             own: HostName::similar_to(&format!("viewer-{}", new_id())),
             has_failed: false,
@@ -76,15 +82,19 @@ impl HubFeed {
         });
         HubFeed {
             updates,
+            outage,
             _stop: stop.drop_guard(),
         }
     }
 
     /// Waits for the next update. No update is lost if the future is dropped.
     pub async fn next(&mut self) -> HubUpdate {
-        match self.updates.recv().await {
-            Some(update) => update,
-            None => pending().await,
+        tokio::select! {
+            Ok(()) = self.outage.changed() => {
+                HubUpdate::Outage(self.outage.borrow_and_update().clone())
+            }
+            Some(update) = self.updates.recv() => update,
+            else => pending().await,
         }
     }
 }
@@ -99,6 +109,7 @@ struct FeedTask {
     is_lead_reported: bool,
     event_sender: EventSender,
     updates: mpsc::Sender<HubUpdate>,
+    outage: watch::Sender<Option<String>>,
     own: HostName,
     /// Whether an error was reported since everything was last read without one.
     has_failed: bool,
@@ -106,7 +117,9 @@ struct FeedTask {
 
 impl FeedTask {
     async fn run(mut self) {
-        while let Err(error) = self.follow().await {
+        // The watch of the connection, once it is running.
+        let mut connection = None;
+        while let Err(error) = self.follow(&mut connection).await {
             self.report(&error).await;
             sleep(AGAIN).await;
         }
@@ -116,10 +129,16 @@ impl FeedTask {
     ///
     /// # Errors
     /// When the crew cannot be read or watched. No events were passed on then.
-    async fn follow(&mut self) -> Result<(), StoreError> {
+    async fn follow(&mut self, connection: &mut Option<Box<dyn Send>>) -> Result<(), StoreError> {
         let Some(store) = self.stores.hosts.clone() else {
             return Ok(());
         };
+        if connection.is_none() {
+            let (watched, outage) = (Arc::clone(&store), self.outage.clone());
+            let report = move |cause| drop(outage.send_replace(cause));
+            let watch = run_blocking(move || watched.watch_connection(Box::new(report))).await?;
+            *connection = Some(watch);
+        }
         let (dirty_sender, mut dirty) = mpsc::channel::<Dirty>(REPORTS_MAX);
         let (hosts_sender, mut hosts) = mpsc::channel::<Vec<HostState>>(REPORTS_MAX);
         let (events_sender, mut events) = mpsc::channel::<HostEvents>(REPORTS_MAX);
@@ -204,7 +223,17 @@ impl FeedTask {
     async fn pass_on(&self, batch: HostEvents) {
         let (stored_at, is_earlier) = (batch.stored_at, batch.is_earlier);
         let team = lock(&self.reader).team();
-        let events = viewed_events(batch, &team, &self.hosts);
+        let mut events = viewed_events(batch, &team, &self.hosts);
+        if is_earlier {
+            // A message that is older than all shown ones would be added as the newest one.
+            let reader = lock(&self.reader);
+            events.retain(|event| {
+                let EventKind::Team(TeamEvent::MessageMoved { message, .. }) = event else {
+                    return true;
+                };
+                reader.knows_message(&message.id)
+            });
+        }
         if !events.is_empty() {
             let update = HubUpdate::Events {
                 events,

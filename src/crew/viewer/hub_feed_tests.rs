@@ -3,12 +3,15 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::crew::message_delivery::from_user;
 use crate::domain::host::HostInfo;
 use crate::domain::ids::Name;
 use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
-use crate::protocol::event::{AgentEvent, BoardEvent};
-use crate::store::{EventReport, HostReport, HostSession, HostStore, HubError, prepare};
+use crate::protocol::event::{AgentEvent, BoardEvent, DeliveryState};
+use crate::store::{
+    ConnectionReport, EventReport, HostReport, HostSession, HostStore, HubError, prepare,
+};
 
 /// A store that keeps the reports which it was given, so that a test can call them.
 #[derive(Default)]
@@ -16,6 +19,7 @@ struct ReportedHosts {
     hosts: Mutex<Vec<HostState>>,
     host_report: Mutex<Option<HostReport>>,
     event_report: Mutex<Option<EventReport>>,
+    connection_report: Mutex<Option<ConnectionReport>>,
     /// How often reading the hosts fails.
     failures: Mutex<u32>,
 }
@@ -42,6 +46,11 @@ impl HostStore for ReportedHosts {
 
     fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError> {
         *lock(&self.host_report) = Some(report);
+        Ok(Box::new(()))
+    }
+
+    fn watch_connection(&self, report: ConnectionReport) -> Result<Box<dyn Send>, StoreError> {
+        *lock(&self.connection_report) = Some(report);
         Ok(Box::new(()))
     }
 
@@ -136,6 +145,11 @@ impl FeedFixture {
         reporting.await.unwrap();
     }
 
+    fn report_outage(&self, cause: Option<String>) {
+        let report = lock(&self.hosts.connection_report);
+        report.as_ref().unwrap()(cause);
+    }
+
     async fn report_hosts(&self, hosts: Vec<HostState>) {
         let store = Arc::clone(&self.hosts);
         let reporting = tokio::task::spawn_blocking(move || {
@@ -148,7 +162,7 @@ impl FeedFixture {
     async fn lead(&mut self) -> Option<String> {
         match self.feed.next().await {
             HubUpdate::Lead(lead) => lead.map(|host| host.to_string()),
-            other @ HubUpdate::Events { .. } => panic!("{other:?}"),
+            other @ (HubUpdate::Events { .. } | HubUpdate::Outage(_)) => panic!("{other:?}"),
         }
     }
 }
@@ -179,6 +193,50 @@ async fn lead_and_its_events_are_followed() {
     let back = vec![host_of_lead(HostPresence::Present)];
     fixture.report_hosts(back).await;
     assert_eq!(fixture.lead().await.as_deref(), Some("home"));
+}
+
+#[tokio::test]
+async fn viewer_shows_that_the_lead_has_acted_on_a_shown_message() {
+    let mut fixture = fixture(0);
+    let message = |id: &str| from_user(&Name::lead(), "hello", id.into(), Timestamp(1.0));
+    fixture.stores.mailbox.send(&message("m1")).unwrap();
+    assert_eq!(fixture.lead().await.as_deref(), Some("home"));
+    // The message is in the feed's copy as soon as it is on the bus of the viewer.
+    loop {
+        let event = fixture.events.next().await.unwrap().kind;
+        if let EventKind::Team(TeamEvent::MessageMoved { message, .. }) = event {
+            assert_eq!(message.id.0, "m1");
+            break;
+        }
+    }
+    let acted_on = |id: &str| {
+        let (message, step) = (message(id), DeliveryState::ActedOn);
+        EventKind::Team(TeamEvent::MessageMoved { message, step })
+    };
+    let sent = [acted_on("m1"), acted_on("m0"), said("hello")];
+    for (is_earlier, expected) in [
+        (true, vec![acted_on("m1"), said("hello")]),
+        (false, sent.to_vec()),
+    ] {
+        fixture.report(&sent, is_earlier).await;
+        let HubUpdate::Events { events, .. } = fixture.feed.next().await else {
+            panic!("no events");
+        };
+        assert_eq!(events, expected);
+    }
+}
+
+#[tokio::test]
+async fn outage_of_the_hub_is_reported_until_it_ends() {
+    let mut fixture = fixture(0);
+    assert_eq!(fixture.lead().await.as_deref(), Some("home"));
+    for cause in [Some("no answer within 3 s".to_string()), None] {
+        fixture.report_outage(cause.clone());
+        match fixture.feed.next().await {
+            HubUpdate::Outage(reported) => assert_eq!(reported, cause),
+            other @ (HubUpdate::Events { .. } | HubUpdate::Lead(_)) => panic!("{other:?}"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -56,6 +56,11 @@ impl StateReader {
         self.team.clone().unwrap_or_default()
     }
 
+    /// Returns whether the message is among the newest ones of the last read.
+    pub fn knows_message(&self, id: &MessageId) -> bool {
+        self.messages.contains_key(id)
+    }
+
     /// Reads a part of the state, and returns the changes since its last read as events. The first read of a part returns all
     /// of it, except requests that are decided and messages older than the newest 500. Returns nothing for branches and
     /// skills.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use async_nats::ConnectErrorKind;
+use async_nats::{ClientError, ConnectErrorKind};
 
 use super::error::HubError;
 use super::settings::{HubLogin, HubSettings};
@@ -14,6 +14,9 @@ pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// have to ask for the third time without an answer. This must be much shorter than a lease, which a host would lose
 /// otherwise although the other servers of the cluster answer.
 pub(super) const PING: Duration = Duration::from_secs(1);
+
+/// Why there is no connection before the first failed attempt to connect again.
+pub(super) const INTERRUPTED: &str = "the connection was interrupted";
 
 /// Returns whether an error of the server says that the login lacks a permission for `subject`, for a request about
 /// `stream`, or for answers. The error names the subject in quotes.
@@ -83,6 +86,27 @@ pub(super) fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubE
     }
 }
 
+/// Returns why a lost connection cannot be made again. The client reports only the kind of the error.
+pub(super) fn outage_cause(error: &ClientError) -> String {
+    let ClientError::Other(kind) = error else {
+        return error.to_string();
+    };
+    let is = |known: ConnectErrorKind| *kind == known.to_string();
+    if is(ConnectErrorKind::Io) {
+        "no server accepts the connection".into()
+    } else if is(ConnectErrorKind::TimedOut) {
+        format!("no answer within {} s", CONNECT_WITHIN.as_secs())
+    } else if is(ConnectErrorKind::Dns) {
+        "the name of its server is unknown".into()
+    } else if is(ConnectErrorKind::Tls) {
+        "the TLS connection failed".into()
+    } else if is(ConnectErrorKind::AuthorizationViolation) || is(ConnectErrorKind::Authentication) {
+        "the login is rejected".into()
+    } else {
+        kind.clone()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::settings::LEASE_LIFE;
@@ -93,6 +117,18 @@ mod tests {
         // The last renewal may have been sent a fourth of the life earlier, and a fifth at the end is not used.
         let noticed_after = PING * 3;
         assert!(LEASE_LIFE / 4 + noticed_after + CONNECT_WITHIN < LEASE_LIFE * 4 / 5);
+    }
+
+    #[test]
+    fn cause_says_more_than_the_kind_of_the_error() {
+        let other = |kind: ConnectErrorKind| outage_cause(&ClientError::Other(kind.to_string()));
+        assert_eq!(
+            other(ConnectErrorKind::Io),
+            "no server accepts the connection"
+        );
+        assert_eq!(other(ConnectErrorKind::TimedOut), "no answer within 3 s");
+        let unknown = ClientError::Other("odd".into());
+        assert_eq!(outage_cause(&unknown), "odd");
     }
 
     #[test]

@@ -15,7 +15,8 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use super::connect_rules::{
-    CONNECT_WITHIN, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
+    CONNECT_WITHIN, INTERRUPTED, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
+    outage_cause,
 };
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
@@ -84,6 +85,8 @@ struct HubEvents {
     is_connected_once: AtomicBool,
     /// Changes when the stored state may have gone back.
     doubts: watch::Sender<u64>,
+    /// Why there is no connection; `None` while there is one, and before the first.
+    outage: watch::Sender<Option<String>>,
 }
 
 impl HubEvents {
@@ -93,8 +96,26 @@ impl HubEvents {
                 let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
                 *last = Some((Instant::now(), error.to_string()));
             }
-            Event::Connected if self.is_connected_once.swap(true, Ordering::Relaxed) => {
-                self.doubts.send_modify(|count| *count += 1);
+            Event::Connected => {
+                self.outage.send_replace(None);
+                if self.is_connected_once.swap(true, Ordering::Relaxed) {
+                    self.doubts.send_modify(|count| *count += 1);
+                }
+            }
+            Event::Disconnected => {
+                self.outage.send_replace(Some(INTERRUPTED.into()));
+            }
+            Event::ClientError(error) => {
+                // Errors of the first connection are returned to its caller.
+                self.outage.send_if_modified(|cause| match cause {
+                    Some(cause) => {
+                        let new = outage_cause(&error);
+                        let is_new = *cause != new;
+                        *cause = new;
+                        is_new
+                    }
+                    None => false,
+                });
             }
             _ => {}
         }
@@ -304,6 +325,11 @@ impl HubConnection {
     /// Returns what changes some time after [`HubConnection::epoch`] has changed.
     pub(super) fn doubts(&self) -> watch::Receiver<u64> {
         self.server.doubts.subscribe()
+    }
+
+    /// Returns why there is no connection; `None` while there is one.
+    pub(super) fn outage(&self) -> watch::Receiver<Option<String>> {
+        self.server.outage.subscribe()
     }
 
     /// Waits until the client is connected; at most until `until`. Returns whether it is. A message that is published

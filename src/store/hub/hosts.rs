@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::super::StoreError;
-use super::super::host_store::{EventReport, EventStart, HostReport, HostSession, HostStore};
+use super::super::host_store::{
+    ConnectionReport, EventReport, EventStart, HostReport, HostSession, HostStore,
+};
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::events;
@@ -16,6 +18,7 @@ use super::host_records::{self, LEAD_KEY, host_key};
 use super::host_watch;
 use super::keys;
 use super::lease::{Attempt, Lease, LeaseEnding, LeaseHolder, RENEWALS};
+use super::outage;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
 use super::values;
@@ -55,6 +58,10 @@ impl HostStore for HubHosts {
 
     fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError> {
         host_watch::start(&self.0, report)
+    }
+
+    fn watch_connection(&self, report: ConnectionReport) -> Result<Box<dyn Send>, StoreError> {
+        outage::start(&self.0, report)
     }
 
     fn publish(&self, host: &HostName, events: &[EventKind]) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::request_store::RequestsSnapshot;
+use super::ignored_records::unreadable_text;
 use super::stored::Stored;
 use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
@@ -59,8 +60,8 @@ impl RequestMirror {
             stored_at: stored.stored_at(),
             size: stored.payload.len(),
             request: request.map_err(|why| {
-                let key = &stored.key;
-                format!("a request is ignored: {key} cannot be read: {why}")
+                let subject = format!("state.request.{}", stored.key);
+                unreadable_text(&subject, &why.to_string())
             }),
         };
         self.requests.insert(stored.key.clone(), copied);
@@ -187,6 +188,7 @@ mod tests {
         mirror.apply(&first);
         let snapshot = mirror.snapshot();
         assert_eq!((snapshot.requests.len(), snapshot.notices.len()), (1, 1));
+        assert!(snapshot.notices[0].starts_with("request r1 is ignored"));
         first.is_unsigned = true;
         mirror.apply(&first);
         assert_eq!(mirror.snapshot().notices, Vec::<String>::new());

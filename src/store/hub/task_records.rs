@@ -20,6 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::catch_up::Rereads;
+use super::ignored_records::unreadable_text;
 use super::stored::UNSIGNED;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
@@ -95,7 +96,7 @@ fn is_import(key: &str) -> bool {
 }
 
 /// Returns the task of a key. Other spellings of the number, such as `+5` and `05`, are no keys of the task.
-fn task_of(key: &str) -> Option<TaskId> {
+pub(super) fn task_of(key: &str) -> Option<TaskId> {
     let id = key.parse().ok().map(TaskId)?;
     (task_key(id) == key).then_some(id)
 }
@@ -219,7 +220,7 @@ impl TaskMirror {
         let record: TaskRecord = match serde_json::from_slice(payload) {
             Ok(record) => record,
             Err(why) => {
-                let problem = format!("the record {key} on the hub cannot be read: {why}");
+                let problem = unreadable_text(&format!("tasks.{key}"), &why.to_string());
                 self.problems.insert(key.into(), problem);
                 // A client that reads everything again does not have the task either.
                 if let Some(id) = id {
@@ -308,7 +309,7 @@ impl TaskMirror {
             Ok(parts) => format!("it has only {} of {} parts", parts.len(), closing.count),
             Err(why) => why.to_string(),
         };
-        let problem = format!("the record {key} on the hub cannot be read: {problem}");
+        let problem = unreadable_text(&format!("tasks.{key}"), &problem);
         self.problems.insert(key.into(), problem);
         Vec::new()
     }

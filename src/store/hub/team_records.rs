@@ -14,6 +14,8 @@ use crate::domain::team::{Member, MemberStatus, Team};
 
 /// The key of everything but the members.
 pub(super) const TEAM_KEY: &str = "team";
+/// What to do about a member whose record cannot be read. A newer crewdeck may have written it, so it is not replaced.
+const OTHER_NAME: &str = ": update crewdeck, or use another name";
 /// Begins the key of a member.
 const MEMBER: &str = "member.";
 
@@ -85,8 +87,9 @@ impl TeamMirror {
             return;
         }
         let record = serde_json::from_slice(payload).map_err(|why| {
+            let name = key.replace('=', ".");
             format!(
-                "the member {key} on the hub is ignored, because its record cannot be read: {why}"
+                "teammate {name} is ignored and missing in the team, because its record on the hub cannot be read ({why}){OTHER_NAME}"
             )
         });
         self.members
@@ -251,8 +254,7 @@ impl TeamMirror {
         let copied = self.members.get(key);
         let stored = copied.and_then(|copied| copied.record.as_ref().ok());
         if let Some(Err(why)) = copied.map(|copied| &copied.record) {
-            let text = format!("{why}: update crewdeck, or use another name");
-            return Err(StoreError::Io(std::io::Error::other(text)));
+            return Err(StoreError::Io(std::io::Error::other(why.clone())));
         }
         let order = match stored {
             Some(record) if record.member.is_some() => record.order,
@@ -445,7 +447,7 @@ mod tests {
     fn unreadable_member_is_reported_and_not_replaced() {
         let mut mirror = TeamMirror::default();
         mirror.apply("bob", 3, b"{\"member\": 7}");
-        assert!(mirror.problems()[0].contains("member bob"));
+        assert!(mirror.problems()[0].starts_with("teammate bob"));
         let before = mirror.team();
         assert_eq!(before, Team::default());
         let mut after = before.clone();

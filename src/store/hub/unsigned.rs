@@ -5,9 +5,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::notices::NOTICES_MAX;
-
-/// Maximum number of characters of a subject in a report.
-const SHOWN_MAX: usize = 200;
+use super::ignored_records::unsigned_text;
 
 /// Reports each subject with an unsigned message once. Clones share what was reported.
 #[derive(Debug, Clone, Default)]
@@ -44,15 +42,6 @@ impl UnsignedReports {
     }
 }
 
-/// Returns the report about an unsigned message. Another program has chosen the subject.
-fn unsigned_text(subject: &str) -> String {
-    let shown = subject.chars().filter(|c| !c.is_control());
-    let shown: String = shown.take(SHOWN_MAX).collect();
-    format!(
-        "the message {shown} on the hub is not signed with the secret of this crew and is ignored"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -67,7 +56,7 @@ mod tests {
         reports.add("crewdeck.web.mail.al\u{7}ice");
         let taken = reports.take();
         assert_eq!(taken.len(), 2);
-        assert!(taken[1].contains("crewdeck.web.mail.alice on"), "{taken:?}");
+        assert!(taken[1].starts_with("a message to alice"), "{taken:?}");
         // Another connection of the same process.
         let again = reports.clone();
         again.add("crewdeck.web.mail.bob");

@@ -1,7 +1,10 @@
 //! The recipient of the draft in the composer. No I/O.
 
+use crate::domain::host::HostPresence;
 use crate::domain::ids::Name;
 use crate::ui::app::App;
+use crate::ui::app::role::SessionRole;
+use crate::ui::model::team_book::KnownHost;
 
 /// Returns the agent that the draft in the composer names as its recipient with `@name`; `None` if it names none.
 pub fn named_recipient(app: &App) -> Option<Name> {
@@ -38,4 +41,49 @@ pub fn split_recipient<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, b
         Some(member) => Ok((member.name.clone(), words.trim(), true)),
         None => Err(format!("{}.", app.model.team.unknown(name))),
     }
+}
+
+/// Returns why the agent `to` does not read a message now, and until when the message waits; `None` if the agent reads it
+/// before its next step.
+pub fn waiting_reason(app: &App, to: &Name) -> Option<String> {
+    if app.role == SessionRole::NoCrew {
+        return Some("No crew runs now, so the message waits until one starts.".into());
+    }
+    let runs_with_lead = to.is_lead() || host_of(app, to).is_empty();
+    if runs_with_lead && matches!(app.role, SessionRole::HubViewer { host: None, .. }) {
+        return Some("No lead runs now, so the message waits until one starts.".into());
+    }
+    let host = absent_host(app, to)?;
+    let (name, is_lost) = (host.name(), host.is_lost());
+    let state = if is_lost { "is lost" } else { "has left" };
+    Some(format!(
+        "Its host {name} {state}, so the message waits until {name} is back."
+    ))
+}
+
+/// Returns why the agent `to`, which has shut down, takes no messages, and what to do.
+pub fn gone_text(app: &App, to: &Name) -> String {
+    match absent_host(app, to) {
+        Some(host) if host.is_lost() => format!(
+            "{to} has stopped, because its host {name} is lost. It continues when {name} is back.",
+            name = host.name()
+        ),
+        Some(host) => format!(
+            "{to} has shut down, because its host {name} has left. Start crewdeck worker on {name} again.",
+            name = host.name()
+        ),
+        None => format!("{to} has shut down. Ask the lead to spawn it again."),
+    }
+}
+
+/// Returns the name of the host of a teammate; empty for that of the lead, and for unknown agents.
+fn host_of<'a>(app: &'a App, agent: &Name) -> &'a str {
+    let member = app.model.team.find(agent);
+    member.map_or("", |member| member.host.as_str())
+}
+
+/// Returns the host of a teammate if it is lost or has left.
+fn absent_host<'a>(app: &'a App, agent: &Name) -> Option<&'a KnownHost> {
+    let host = app.model.team.known(host_of(app, agent))?;
+    (host.state.presence != HostPresence::Present).then_some(host)
 }

@@ -1,12 +1,23 @@
 //! The role of this dashboard: whether the crew runs in this process or in another one.
 
+use jiff::tz::TimeZone;
+
+use crate::domain::timestamp::Timestamp;
 use crate::ui::app::onboarding::Onboarding;
 use crate::ui::app::{App, KeyState};
 use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
-use crate::ui::text::width;
+use crate::ui::text::{format_time, width};
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// An interruption of the connection to a hub.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HubOutage {
+    /// Why the hub cannot be reached, in a few words.
+    pub cause: String,
+    pub since: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum SessionRole {
     /// The crew runs in this process.
     #[default]
@@ -22,6 +33,8 @@ pub enum SessionRole {
         crew: String,
         /// The host that leads the crew; `None` if no host leads it.
         host: Option<String>,
+        /// Set while the hub cannot be reached. The rest is then what was known before.
+        outage: Option<HubOutage>,
     },
     /// The process that ran the crew has ended, and this process is taking over its crew.
     Taking,
@@ -33,9 +46,22 @@ pub enum SessionRole {
 }
 
 impl SessionRole {
+    /// Returns the interruption of the connection to the hub; `None` while there is none, and without a hub.
+    pub fn outage(&self) -> Option<&HubOutage> {
+        match self {
+            SessionRole::HubViewer { outage, .. } => outage.as_ref(),
+            SessionRole::Crew
+            | SessionRole::Starting
+            | SessionRole::Viewer(_)
+            | SessionRole::Taking
+            | SessionRole::Taken(_)
+            | SessionRole::NoCrew => None,
+        }
+    }
+
     /// Returns the text about the role for the status line, first in a long and then in a short form; `None` if the
-    /// crew runs or starts in this process.
-    pub fn status_label(&self) -> Option<(String, String)> {
+    /// crew runs or starts in this process. Times are shown in `zone`.
+    pub fn status_label(&self, zone: &TimeZone) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taken(_) => None,
@@ -46,12 +72,28 @@ impl SessionRole {
             SessionRole::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
             SessionRole::HubViewer {
                 crew,
+                outage: Some(HubOutage { cause, since }),
+                ..
+            } => {
+                let at = format_time(*since, zone);
+                Some((
+                    format!("viewing {crew} · hub unreachable since {at}: {cause}"),
+                    format!("{crew} · no hub since {at}"),
+                ))
+            }
+            SessionRole::HubViewer {
+                crew,
                 host: Some(host),
+                outage: None,
             } => Some((
                 format!("viewing {crew}, led on {host}"),
                 format!("viewer of {crew}"),
             )),
-            SessionRole::HubViewer { crew, host: None } => Some((
+            SessionRole::HubViewer {
+                crew,
+                host: None,
+                outage: None,
+            } => Some((
                 format!("viewing {crew} · no host leads it"),
                 format!("{crew} · no lead"),
             )),
@@ -108,6 +150,17 @@ impl SessionRole {
                 "You can answer, write and merge, not stop agents",
                 "You can answer requests and merge",
             ]),
+            SessionRole::HubViewer {
+                outage: Some(HubOutage { cause, .. }),
+                ..
+            } => vec![
+                format!(
+                    "The hub cannot be reached: {cause}. What is shown is from before, and what you change or send fails. crewdeck connects again by itself"
+                ),
+                format!("The hub cannot be reached: {cause}. What is shown is from before"),
+                format!("No hub: {cause}"),
+                "The hub cannot be reached".into(),
+            ],
             SessionRole::HubViewer { host: Some(_), .. } => own(&[
                 "You can answer requests, write messages and change the board here, but not merge, stop agents or choose models",
                 "You can answer requests, write and change the board, but not merge",
@@ -227,13 +280,14 @@ mod tests {
         SessionRole::HubViewer {
             crew: "web".into(),
             host: host.map(String::from),
+            outage: None,
         }
     }
 
     #[test]
     fn viewer_of_a_hub_names_the_host_of_the_lead() {
         let role = hub_viewer(Some("gpu-box"));
-        let (whole, _) = role.status_label().unwrap();
+        let (whole, _) = role.status_label(&TimeZone::UTC).unwrap();
         assert_eq!(whole, "viewing web, led on gpu-box");
         let why = role.refuses(Action::Models).unwrap();
         assert!(why.contains("host gpu-box"), "{why}");
@@ -245,10 +299,32 @@ mod tests {
     #[test]
     fn viewer_without_a_lead_says_how_to_lead_the_crew() {
         let role = hub_viewer(None);
-        let (whole, _) = role.status_label().unwrap();
+        let (whole, _) = role.status_label(&TimeZone::UTC).unwrap();
         assert_eq!(whole, "viewing web · no host leads it");
         let why = role.refuses(Action::Models).unwrap();
         assert!(why.contains("start crewdeck --hub again"), "{why}");
         assert_eq!(role.quit_suffix(), Some(""));
+    }
+
+    #[test]
+    fn outage_of_the_hub_is_shown_with_its_time_and_cause() {
+        let role = SessionRole::HubViewer {
+            crew: "web".into(),
+            host: Some("gpu-box".into()),
+            outage: Some(HubOutage {
+                cause: "no answer within 3 s".into(),
+                since: Timestamp(43_380.0),
+            }),
+        };
+        let label = role.status_label(&TimeZone::UTC).unwrap();
+        let expected = (
+            "viewing web · hub unreachable since 12:03: no answer within 3 s".to_string(),
+            "web · no hub since 12:03".to_string(),
+        );
+        assert_eq!(label, expected);
+        let line = role.line(80).unwrap();
+        assert!(line.contains("no answer within 3 s"), "{line}");
+        assert!(width(&line) <= 80, "{line}");
+        assert_eq!(hub_viewer(None).outage(), None);
     }
 }

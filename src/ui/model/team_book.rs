@@ -84,6 +84,19 @@ impl HostGroup {
         self.host.as_ref().is_some_and(KnownHost::is_lost)
     }
 
+    /// Returns whether the host has left and nothing of it is open: none of its members of `team` is present, and none owns
+    /// an open task of `board`.
+    pub fn is_over(&self, team: &Team, board: &TaskGraph) -> bool {
+        let presence = self.host.as_ref().map(|host| host.state.presence);
+        let has_open_task = |at: &usize| {
+            let member = team.members.get(*at);
+            member.is_some_and(|member| board.open_task_of(&member.name).is_some())
+        };
+        presence == Some(HostPresence::Left)
+            && self.present == 0
+            && !self.members.iter().any(has_open_task)
+    }
+
     /// Returns whether the host is called `name`, regardless of case.
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
@@ -358,6 +371,25 @@ mod tests {
             [("gpu-box".to_string(), vec!["bob".to_string()])]
         );
         assert_eq!(book.host_counts(), (0, 0));
+    }
+
+    #[test]
+    fn host_is_over_when_it_has_left_and_no_member_has_an_open_task() {
+        let mut left = hosts();
+        left[0].presence = HostPresence::Left;
+        let is_over = |status: MemberStatus, hosts: &[HostState], board: &TaskGraph| {
+            let mut bob = member("bob", "gpu-box");
+            bob.status = status;
+            let book = book(vec![bob], hosts);
+            let groups = book.groups();
+            let group = groups.iter().find(|g| g.is_called("gpu-box")).unwrap();
+            group.is_over(&book, board)
+        };
+        let (gone, nothing) = (MemberStatus::Shutdown, TaskGraph::default());
+        assert!(is_over(gone, &left, &nothing));
+        assert!(!is_over(gone, &hosts(), &nothing));
+        assert!(!is_over(MemberStatus::Idle, &left, &nothing));
+        assert!(!is_over(gone, &left, &board_on_hosts()), "bob has task 2");
     }
 
     #[test]

@@ -35,6 +35,25 @@ pub fn pad(text: &str, columns: usize) -> String {
     out
 }
 
+/// Returns the name of an agent or a host in at most `columns` columns. A name that ends in a number is cut in its middle,
+/// because the teammates of a host differ in the number only; another name is cut at its end.
+pub fn fit_name(name: &str, columns: usize) -> String {
+    let number = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    // The number with the sign before it. In a wide column, more of the end, which may tell long names of hosts apart.
+    let end = (number + 1).max(columns / 3);
+    if number == 0 || width(name) <= columns || end >= columns {
+        return fit(name, columns);
+    }
+    let start = fit(name, columns - end);
+    let shown = fit_end(name, end + 1);
+    start + shown.strip_prefix('…').unwrap_or(&shown)
+}
+
+/// Like [`fit_name`], and pads the name with blanks at the end to exactly `columns` columns.
+pub fn pad_name(name: &str, columns: usize) -> String {
+    pad(&fit_name(name, columns), columns)
+}
+
 /// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible. A
 /// line that was wrapped continues in the column of its first word, which follows the indentation and a list marker
 /// such as `- ` or `3. `.
@@ -217,6 +236,29 @@ mod tests {
         assert_eq!(fit("abc", 0), "");
         assert_eq!(pad("中文字", 4), "中… ");
         assert_eq!(pad("a", 3), "a  ");
+    }
+
+    #[test]
+    fn names_of_teammates_of_one_host_differ_when_they_are_cut() {
+        let name = "a-very-long-host-na-1a2b3c4d-12";
+        for (columns, expected) in [
+            (31, name),
+            (19, "a-very-long-…c4d-12"),
+            (12, "a-very-…d-12"),
+            (8, "a-ve…-12"),
+            (4, "…-12"),
+            (3, "a-…"),
+            (0, ""),
+        ] {
+            assert_eq!(fit_name(name, columns), expected, "{columns}");
+        }
+        assert_eq!(fit_name("a-very-long-name", 8), "a-very-…");
+        assert_eq!(fit_name("1234567890", 8), "1234567…");
+        assert_eq!(fit_name("中文中文-1", 6), "中…-1");
+        assert_eq!(pad_name("gpu-1", 7), "gpu-1  ");
+        for columns in 0..40 {
+            assert!(width(&fit_name(name, columns)) <= columns, "{columns}");
+        }
     }
 
     #[test]

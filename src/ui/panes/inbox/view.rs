@@ -16,7 +16,7 @@ use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::inbox::InboxPane;
-use crate::ui::text::{display_name, fit, format_time, pad, width, wrap_first_lines};
+use crate::ui::text::{display_name, fit, fit_name, format_time, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -261,8 +261,8 @@ fn row_text(traced: &TrackedMessage) -> String {
 }
 
 fn route(traced: &TrackedMessage) -> String {
-    let from = fit(&display_name(&traced.message.from), 16);
-    let to = fit(&sentence::recipient(&traced.message), 16);
+    let from = fit_name(&display_name(&traced.message.from), 16);
+    let to = fit_name(&sentence::recipient(&traced.message), 16);
     format!("{from} → {to}")
 }
 

@@ -80,6 +80,7 @@ impl PaneFeature for TeamPane {
         match self.selected_item_row(app) {
             Some((_, TeamItem::Agent(name))) => navigation::show(app, &name),
             Some((_, TeamItem::Host(host))) => self.toggle_host(app, &host),
+            Some((_, TeamItem::LeftHosts)) => self.toggle_left_hosts(app),
             None => {}
         }
     }
@@ -92,6 +93,7 @@ impl PaneFeature for TeamPane {
         let name = match self.selected_item_row(app)?.1 {
             TeamItem::Agent(name) => name.to_string(),
             TeamItem::Host(host) => one_line(&host),
+            TeamItem::LeftHosts => return None,
         };
         Some((format!("the name {name}"), name))
     }
@@ -101,8 +103,10 @@ impl PaneFeature for TeamPane {
             return None;
         }
         let rows = self.rows(app);
-        let host = self.selected_row(&rows).and_then(|at| rows.get(at)?.host());
-        let word = if host?.is_open { "collapse" } else { "expand" };
+        let is_open = self
+            .selected_row(&rows)
+            .and_then(|at| rows.get(at)?.is_open());
+        let word = if is_open? { "collapse" } else { "expand" };
         Some(word.into())
     }
 
@@ -144,7 +148,9 @@ impl PaneFeature for TeamPane {
 
     fn why_no_preview(&self, app: &App) -> &'static str {
         match self.selected_item_row(app) {
-            Some((_, TeamItem::Host(_))) => "Select an agent to preview it. A host has no preview.",
+            Some((_, TeamItem::Host(_) | TeamItem::LeftHosts)) => {
+                "Select an agent to preview it. A host has no preview."
+            }
             Some((_, TeamItem::Agent(_))) | None => "This pane has nothing to preview yet.",
         }
     }

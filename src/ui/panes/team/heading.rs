@@ -10,8 +10,8 @@ use crate::ui::app::App;
 use crate::ui::model::CrewModel;
 use crate::ui::model::team_book::{HostGroup, KnownHost, held_tasks};
 use crate::ui::panes::team::TeamRow;
-use crate::ui::panes::team::hosts::{HostRow, kind_word, state_word, tags};
-use crate::ui::text::{fit, width};
+use crate::ui::panes::team::hosts::{HostRow, LeftHostsRow, kind_word, state_word, tags};
+use crate::ui::text::{fit, fit_name, width};
 use crate::ui::theme::Theme;
 
 /// Minimum width of a heading, in columns, to align its parts with those of the other headings.
@@ -76,10 +76,10 @@ pub(super) fn heading(
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let mark = match (row.group.members.is_empty(), row.is_open) {
-        (true, _) => "  ",
-        (false, true) => "▾ ",
-        (false, false) => "▸ ",
+    let mark = if row.group.members.is_empty() {
+        "  "
+    } else {
+        fold_mark(row.is_open)
     };
     let room = columns.saturating_sub(width(mark));
     let is_aligned = columns >= ALIGNED_FROM;
@@ -101,6 +101,21 @@ pub(super) fn heading(
         out.push(Span::raw(" ".repeat(missing)));
     }
     out
+}
+
+/// Renders the heading above the hosts that have left in `columns` columns.
+pub(super) fn left_hosts(row: LeftHostsRow, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let mark = fold_mark(row.is_open);
+    let text = match row.count {
+        1 => "1 host has left".into(),
+        count => format!("{count} hosts have left"),
+    };
+    let text = fit(&text, columns.saturating_sub(width(mark)));
+    vec![Span::styled(mark, theme.dim), Span::styled(text, theme.dim)]
+}
+
+fn fold_mark(is_open: bool) -> &'static str {
+    if is_open { "▾ " } else { "▸ " }
 }
 
 /// Returns the parts that fit into `room` columns, in their order. The part with the lowest rank is always among them.
@@ -141,7 +156,7 @@ fn parts(app: &App, row: &HostRow, names: usize, theme: &Theme) -> Vec<HeadingPa
     };
     let mut out = vec![part(
         0,
-        fit(&one_line(&group.name), NAME_MAX),
+        fit_name(&one_line(&group.name), NAME_MAX),
         name_style,
         names,
     )];

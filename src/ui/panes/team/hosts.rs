@@ -23,12 +23,25 @@ pub struct HostRow {
     pub is_open: bool,
 }
 
+/// The heading above the hosts that have left and of which nothing is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftHostsRow {
+    /// Number of these hosts.
+    pub count: usize,
+    /// Whether the headings of these hosts follow.
+    pub is_open: bool,
+}
+
+/// The key under which [`TeamPane`] records whether the user has expanded the hosts that have left. No host has this name.
+const LEFT_HOSTS: &str = "";
+
 /// A row of a crew on several hosts as it is cached: a teammate is its index in the roster.
 #[derive(Debug, Clone)]
 enum CachedRow {
     Member(usize),
     Subagent(Name),
     Host(HostRow),
+    LeftHosts(LeftHostsRow),
 }
 
 /// Everything on which the rows of a crew on several hosts depend.
@@ -52,7 +65,8 @@ pub(super) struct HostRowsCache {
 
 impl TeamPane {
     /// Returns the headings of `groups`, each followed by the rows of its agents if it is expanded. If `words`, the text
-    /// of a filter, is not empty, returns only agents that match it, all expanded, below the hosts that run them.
+    /// of a filter, is not empty, returns only agents that match it, all expanded, below the hosts that run them. Without
+    /// a filter, the hosts that have left and of which nothing is open are below one heading at the end.
     pub(super) fn rows_by_host<'a>(
         &self,
         model: &'a CrewModel,
@@ -80,24 +94,48 @@ impl TeamPane {
             CachedRow::Member(at) => members.get(*at).map(TeamRow::Member),
             CachedRow::Subagent(name) => Some(TeamRow::Subagent(name.clone())),
             CachedRow::Host(host) => Some(TeamRow::Host(host.clone())),
+            CachedRow::LeftHosts(left) => Some(TeamRow::LeftHosts(*left)),
         };
         rows.iter().filter_map(row).collect()
     }
 
     fn make_rows(&self, model: &CrewModel, groups: &HostGroups, words: &str) -> Vec<CachedRow> {
         let terms = (!words.is_empty()).then(|| FilterTerms::new(words));
-        let subagents = model.agents.running_subagents();
-        let own = |parent: &Name| {
-            let own = subagents.get(parent).into_iter().flatten();
-            own.cloned().map(CachedRow::Subagent)
-        };
-        let mut order: Vec<&Arc<HostGroup>> = groups.iter().collect();
+        let is_folded =
+            |group: &&Arc<HostGroup>| terms.is_none() && group.is_over(&model.team, &model.board);
+        let (left, mut order): (Vec<_>, Vec<_>) = groups.iter().partition(is_folded);
         if self.sort == TeamSort::State {
             // This order begins with what needs attention.
             order.sort_by_key(|group| !group.is_lost());
         }
         let mut rows = Vec::new();
-        for group in order {
+        self.push_hosts(model, &order, terms.as_ref(), &mut rows);
+        if !left.is_empty() {
+            let is_open = self.shows_left_hosts(model, &left);
+            let count = left.len();
+            rows.push(CachedRow::LeftHosts(LeftHostsRow { count, is_open }));
+            if is_open {
+                self.push_hosts(model, &left, None, &mut rows);
+            }
+        }
+        rows
+    }
+
+    /// Adds the headings of `hosts`, each followed by the rows of its agents if it is expanded. With `terms`, only agents
+    /// that match them.
+    fn push_hosts(
+        &self,
+        model: &CrewModel,
+        hosts: &[&Arc<HostGroup>],
+        terms: Option<&FilterTerms>,
+        rows: &mut Vec<CachedRow>,
+    ) {
+        let subagents = model.agents.running_subagents();
+        let own = |parent: &Name| {
+            let own = subagents.get(parent).into_iter().flatten();
+            own.cloned().map(CachedRow::Subagent)
+        };
+        for &group in hosts {
             let is_open = terms.is_some() || self.is_open(model, group);
             let heading = rows.len();
             rows.push(CachedRow::Host(HostRow {
@@ -114,11 +152,32 @@ impl TeamPane {
                 rows.push(CachedRow::Member(at));
                 rows.extend(own(&member.name));
             }
-            if let Some(terms) = &terms {
-                keep_matching(model, group, terms, heading, &mut rows);
+            if let Some(terms) = terms {
+                keep_matching(model, group, terms, heading, rows);
             }
         }
-        rows
+    }
+
+    /// Returns whether the headings of the hosts `left` are listed. They always are if one of them or one of their agents is
+    /// selected, so that the selected row is in the list.
+    fn shows_left_hosts(&self, model: &CrewModel, left: &[&Arc<HostGroup>]) -> bool {
+        let has_selected = match &self.selected {
+            Some(TeamItem::Agent(name)) => left.iter().any(|group| group.runs(&model.team, name)),
+            Some(TeamItem::Host(host)) => left.iter().any(|group| group.is_called(host)),
+            Some(TeamItem::LeftHosts) | None => false,
+        };
+        has_selected || self.folds.get(LEFT_HOSTS).copied().unwrap_or_default()
+    }
+
+    /// Expands or collapses the hosts that have left, and selects their heading.
+    pub(super) fn toggle_left_hosts(&mut self, app: &App) {
+        let rows = self.rows(app);
+        let is_open = rows.iter().any(|row| match row {
+            TeamRow::LeftHosts(left) => left.is_open,
+            TeamRow::Member(_) | TeamRow::Subagent(_) | TeamRow::Host(_) => false,
+        });
+        self.selected = Some(TeamItem::LeftHosts);
+        self.folds.insert(LEFT_HOSTS.into(), !is_open);
     }
 
     /// Returns whether the agents of a host are listed. The host of the selected agent is always expanded, so that the
@@ -149,8 +208,9 @@ impl TeamPane {
         };
         let is_open = self.is_open(app, group);
         // Hosts that are gone are dropped, so that the choices do not add up.
-        self.folds
-            .retain(|name, _| groups.iter().any(|group| group.is_called(name)));
+        self.folds.retain(|name, _| {
+            name == LEFT_HOSTS || groups.iter().any(|group| group.is_called(name))
+        });
         self.folds.insert(host.to_ascii_lowercase(), !is_open);
     }
 
@@ -166,6 +226,9 @@ impl TeamPane {
         let groups = model.team.groups();
         if let Some(group) = groups.iter().find(|group| group.runs(&model.team, name)) {
             self.folds.insert(group.name.to_ascii_lowercase(), true);
+            if group.is_over(&model.team, &model.board) {
+                self.folds.insert(LEFT_HOSTS.into(), true);
+            }
         }
     }
 
@@ -193,7 +256,7 @@ fn keep_matching(
         let row = match row {
             CachedRow::Member(at) => model.team.members.get(*at).map(TeamRow::Member),
             CachedRow::Subagent(name) => Some(TeamRow::Subagent(name.clone())),
-            CachedRow::Host(_) => None,
+            CachedRow::Host(_) | CachedRow::LeftHosts(_) => None,
         };
         row.is_some_and(|row| terms.matches(&format!("{} {host}", about(model, &row)), |_| None))
     };

@@ -21,7 +21,7 @@ use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::panes::team::hosts::{HostRow, HostRowsCache};
+use crate::ui::panes::team::hosts::{HostRow, HostRowsCache, LeftHostsRow};
 use crate::ui::text::terms::FilterTerms;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::list::first_row;
@@ -36,7 +36,8 @@ pub struct TeamPane {
     pub filter: ListFilter,
     pub sort: TeamSort,
     /// Whether the user has expanded (true) or collapsed a host, by its name in lower case. Other hosts are as
-    /// [`HostGroup::opens_by_default`](crate::ui::model::team_book::HostGroup::opens_by_default) says.
+    /// [`HostGroup::opens_by_default`](crate::ui::model::team_book::HostGroup::opens_by_default) says. The empty name stands
+    /// for the hosts that have left.
     folds: BTreeMap<String, bool>,
     cache: HostRowsCache,
 }
@@ -47,6 +48,8 @@ pub enum TeamItem {
     Agent(Name),
     /// The host with this name.
     Host(String),
+    /// The heading above the hosts that have left.
+    LeftHosts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +190,10 @@ impl TeamPane {
                 let is_its = |r: &TeamRow<'_>| r.host().is_some_and(|h| h.group.is_called(host));
                 rows.iter().position(is_its)
             }
+            TeamItem::LeftHosts => {
+                let is_it = |r: &TeamRow<'_>| matches!(r, TeamRow::LeftHosts(_));
+                rows.iter().position(is_it)
+            }
         });
         let first_agent = || rows.iter().position(|r| r.agent().is_some());
         let at = selected.or_else(first_agent).unwrap_or(0);
@@ -217,22 +224,32 @@ impl TeamRow<'_> {
             TeamRow::Member(member) => member.name.as_str(),
             TeamRow::Subagent(name) => name.as_str(),
             TeamRow::Host(host) => &host.group.name,
+            TeamRow::LeftHosts(_) => "hosts that have left",
         }
     }
 
-    /// Returns the name of the agent; `None` for the heading of a host.
+    /// Returns whether a heading is expanded; `None` for an agent.
+    fn is_open(&self) -> Option<bool> {
+        match self {
+            TeamRow::Host(host) => Some(host.is_open),
+            TeamRow::LeftHosts(left) => Some(left.is_open),
+            TeamRow::Member(_) | TeamRow::Subagent(_) => None,
+        }
+    }
+
+    /// Returns the name of the agent; `None` for a heading.
     pub fn agent(&self) -> Option<&Name> {
         match self {
             TeamRow::Member(member) => Some(&member.name),
             TeamRow::Subagent(name) => Some(name),
-            TeamRow::Host(_) => None,
+            TeamRow::Host(_) | TeamRow::LeftHosts(_) => None,
         }
     }
 
     fn host(&self) -> Option<&HostRow> {
         match self {
             TeamRow::Host(host) => Some(host),
-            TeamRow::Member(_) | TeamRow::Subagent(_) => None,
+            TeamRow::Member(_) | TeamRow::Subagent(_) | TeamRow::LeftHosts(_) => None,
         }
     }
 
@@ -241,6 +258,7 @@ impl TeamRow<'_> {
             TeamRow::Member(member) => TeamItem::Agent(member.name.clone()),
             TeamRow::Subagent(name) => TeamItem::Agent(name.clone()),
             TeamRow::Host(host) => TeamItem::Host(host.group.name.clone()),
+            TeamRow::LeftHosts(_) => TeamItem::LeftHosts,
         }
     }
 }
@@ -253,6 +271,8 @@ pub enum TeamRow<'a> {
     Subagent(Name),
     /// The heading of a host. The rows of its agents follow if it is expanded.
     Host(HostRow),
+    /// The heading above the hosts that have left and of which nothing is open.
+    LeftHosts(LeftHostsRow),
 }
 
 /// Returns the last tool call of a working teammate, as its transcript names it: the tool and its subject. `None` if the
@@ -276,7 +296,7 @@ pub fn about(model: &CrewModel, row: &TeamRow) -> String {
     };
     let role = match row {
         TeamRow::Member(member) => one_line(&member.role),
-        TeamRow::Subagent(_) | TeamRow::Host(_) => model
+        TeamRow::Subagent(_) | TeamRow::Host(_) | TeamRow::LeftHosts(_) => model
             .agents
             .get(name)
             .map_or_else(String::new, |agent| agent.subagent.prompt.clone()),

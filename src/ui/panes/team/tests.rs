@@ -9,7 +9,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::screen::TeamSort;
 use crate::ui::fixture::{
     apply_events, board_event, board_on_hosts, busy, host, hosts, hosts_event, hosts_with_one_lost,
-    many_hosts, name, picture, press, three_hosts,
+    long_host_name, many_hosts, name, picture, press, three_hosts, two_hosts_left,
 };
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::feature::PaneFeature;
@@ -23,7 +23,9 @@ fn list(state: &UiState) -> Vec<String> {
     let selected = team.selected_row(&rows);
     let line = |(at, row): (usize, &super::TeamRow<'_>)| {
         let selection = if selected == Some(at) { "›" } else { "" };
-        let fold = row.host().map_or("", |h| if h.is_open { "▾" } else { "▸" });
+        let fold = row
+            .is_open()
+            .map_or("", |open| if open { "▾" } else { "▸" });
         format!("{selection}{fold}{}", row.name())
     };
     rows.iter().enumerate().map(line).collect()
@@ -169,6 +171,65 @@ fn lost_host_is_marked_by_words_and_names_its_tasks() {
     apply_events(&mut state, vec![board_event(&board)]);
     let seen = picture(&state);
     assert!(seen.contains("held #5: offered again"), "{seen}");
+}
+
+/// Returns a crew of which the hosts `gpu-box`, with `bob` and `carol`, and `mini`, with `dave`, have left. `dave` still has a
+/// task.
+fn two_left() -> UiState {
+    let mut state = three();
+    apply_events(&mut state, two_hosts_left());
+    state
+}
+
+#[test]
+fn hosts_that_have_left_are_below_one_heading_until_it_is_expanded() {
+    let mut state = two_left();
+    let folded = ["▾laptop", "›alice", "▸mini", "▸hosts that have left"];
+    assert_eq!(list(&state), folded);
+    assert!(picture(&state).contains("▸ 1 host has left"));
+    press(&mut state, "G enter");
+    let expanded = [
+        "▾laptop",
+        "alice",
+        "▸mini",
+        "›▾hosts that have left",
+        "▸gpu-box",
+    ];
+    assert_eq!(list(&state), expanded);
+    // The host stays in the list while one of its agents is selected.
+    press(&mut state, "j enter j k k enter");
+    assert_eq!(list(&state)[3..], ["›▸hosts that have left"]);
+    state.panes.team.selected = Some(TeamItem::Agent(name("bob")));
+    let rows = list(&state);
+    assert_eq!(rows[3..6], ["▾hosts that have left", "▾gpu-box", "›bob"]);
+    press(&mut state, "k k");
+    assert_eq!(list(&state)[3], "›▾hosts that have left");
+    for key in ["x", "space"] {
+        press(&mut state, key);
+        let said = state.status.as_ref().map(|said| said.text.clone());
+        assert!(
+            said.unwrap_or_default().contains("Select an agent"),
+            "{key}"
+        );
+    }
+}
+
+#[test]
+fn filter_finds_agents_of_hosts_that_have_left() {
+    let mut state = two_left();
+    press(&mut state, "/ \"gpu-box\" enter");
+    assert_eq!(list(&state), ["▾gpu-box", "›bob", "carol"]);
+}
+
+#[test]
+fn teammates_of_a_host_with_a_long_name_differ_in_a_narrow_pane() {
+    let mut state = busy(80, 24);
+    apply_events(&mut state, long_host_name());
+    press(&mut state, "esc 4");
+    let seen = picture(&state);
+    for number in 1..=3 {
+        assert!(seen.contains(&format!("d-{number} ")), "{number}\n{seen}");
+    }
 }
 
 #[test]

@@ -58,11 +58,15 @@ impl TeamPane {
 
     /// Says that no agent is selected: the heading of a host is, or the list is empty.
     fn say_no_agent(&self, app: &mut App) {
-        if let Some((_, TeamItem::Host(host))) = self.selected_item_row(app) {
-            let host = one_line(&host);
-            app.say(format!("{host} is a host. Select an agent first."));
-        } else {
-            app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());
+        match self.selected_item_row(app) {
+            Some((_, TeamItem::Host(host))) => {
+                let host = one_line(&host);
+                app.say(format!("{host} is a host. Select an agent first."));
+            }
+            Some((_, TeamItem::LeftHosts)) => app.say("These are hosts. Select an agent first."),
+            Some((_, TeamItem::Agent(_))) | None => {
+                app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::ui::panes::team::figures::{
     CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
 };
 use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, heading, last_action};
-use crate::ui::text::{fit, pad, width};
+use crate::ui::text::{fit, pad, pad_name, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -119,6 +119,7 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
                 subagent(app, name, name_width, figure_style, columns, theme)
             }
             TeamRow::Host(host) => heading::heading(app, host, host_names, columns, theme),
+            TeamRow::LeftHosts(left) => heading::left_hosts(*left, columns, theme),
         };
         let row = RowHighlight::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
@@ -183,7 +184,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, bars)),
-            TeamRow::Subagent(_) | TeamRow::Host(_) => {
+            TeamRow::Subagent(_) | TeamRow::Host(_) | TeamRow::LeftHosts(_) => {
                 let prompt = agent.map_or_else(String::new, |a| a.subagent.prompt.clone());
                 (prompt, String::new())
             }
@@ -255,7 +256,7 @@ fn row(
         columns / 2,
     );
     let pulse = pulse(app, agent, bars);
-    let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
+    let head = format!("{shape} {} ", pad_name(member.name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let used = width(&head) + width(&pulse) + width(&right) + gap;
     let room = columns.saturating_sub(used);
@@ -273,7 +274,10 @@ fn row(
     vec![
         Span::styled(shape, style),
         Span::raw(" "),
-        Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
+        Span::styled(
+            format!("{} ", pad_name(member.name.as_str(), name_width)),
+            named,
+        ),
         words,
         blanks,
         Span::raw(" "),
@@ -337,7 +341,7 @@ fn subagent(
         &figures(app, agent, &activity, figure_style, columns),
         columns / 2,
     );
-    let head = format!("{} ", pad(name.as_str(), name_width));
+    let head = format!("{} ", pad_name(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let room = columns.saturating_sub(2 + width(&head) + width(&right) + gap);
     let state_width = words_width(columns).min(room);

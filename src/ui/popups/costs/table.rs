@@ -14,7 +14,7 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::popups::costs::{CostLine, CostTarget, limits};
 use crate::ui::text;
-use crate::ui::text::{count, fit, pad, width};
+use crate::ui::text::{count, fit, fit_name, pad, width};
 use crate::ui::theme::Theme;
 
 /// Maximum number of tasks in the table of tasks. A line below the table says how many tasks are omitted.
@@ -261,7 +261,7 @@ fn name_and_model(
     style: Style,
     theme: &Theme,
 ) -> [Span<'static>; 2] {
-    let name = fit(&label(account), columns);
+    let name = fit_name(&label(account), columns);
     let room = columns.saturating_sub(width(&name) + 1);
     let model = format!(" {}", fit(model_label(app, account), room));
     let model = pad(&model, columns.saturating_sub(width(&name)));

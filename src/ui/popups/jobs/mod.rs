@@ -15,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::popup::open as open_frame;
 pub use crate::ui::popups::jobs::popup::{JobsPopup, is_any_running, open};
-use crate::ui::text::{age, fit, pad, width, wrap};
+use crate::ui::text::{age, fit, pad, pad_name, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, list_with_details};
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -121,7 +121,7 @@ fn line(
             format!("{end}, {}", age(until.since(job.began)))
         }
     };
-    let who = pad(job.agent.as_str(), names);
+    let who = pad_name(job.agent.as_str(), names);
     let words = fit(&words, columns / 2);
     let room = columns.saturating_sub(width(&words) + width(&who) + 4);
     vec![

@@ -10,7 +10,7 @@ use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{CrewModel, sentence, style};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{
-    age, display_name, fit, format_time_with_seconds, pad, width as columns, wrap,
+    age, display_name, fit, fit_name, format_time_with_seconds, pad, width as columns, wrap,
 };
 use crate::ui::theme::Theme;
 
@@ -174,7 +174,7 @@ fn broadcast(
     out.push(Line::default());
     let copies: Vec<&TrackedMessage> = app.model.messages.copies(traced).collect();
     let names = copies.iter().map(|copy| display_name(&copy.message.to));
-    let names: Vec<String> = names.map(|name| fit(&name, width / 2)).collect();
+    let names: Vec<String> = names.map(|name| fit_name(&name, width / 2)).collect();
     let longest = names.iter().map(|name| columns(name)).max().unwrap_or(0);
     for (copy, name) in copies.into_iter().zip(names) {
         let name = format!("  {}  ", pad(&name, longest));

@@ -13,7 +13,7 @@ use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::message::{MESSAGE_MARGIN, message_lines};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
-use crate::ui::text::{fit, width};
+use crate::ui::text::{fit, fit_name, width};
 use crate::ui::widgets::placed::{PlacedPart, at_the_end, place};
 
 /// Minimum number of columns for a status message in the row of the hints. The hints that a message never displaces take
@@ -131,7 +131,7 @@ pub fn tab_line(
         let key = pane_key(&state.prefs, pane);
         let title = match pane {
             // The tab names the agent whose conversation the pane shows.
-            Pane::Lead if !state.shown.is_lead() => fit(state.shown.as_str(), names),
+            Pane::Lead if !state.shown.is_lead() => fit_name(state.shown.as_str(), names),
             _ => pane.tab_title().into(),
         };
         format!("{mark}{key} {title}")

@@ -86,14 +86,15 @@ pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
         return None;
     }
     if app.activity(&to) == Activity::Gone {
-        app.warn(format!(
-            "{to} has shut down. Ask the lead to spawn it again."
-        ));
+        let text = recipient::gone_text(app, &to);
+        app.warn(text);
         app.keep_message_while(move |app| app.activity(&to) == Activity::Gone);
         return None;
     }
     if let Some(text) = answers::open_question_reminder(app, &to) {
         app.say(text);
+    } else if let Some(why) = recipient::waiting_reason(app, &to) {
+        app.say(format!("Sent to {to} as a message. {why}"));
     } else if !app.role.is_crew() {
         let text = format!("Sent to {to} as a message. {to} reads it before its next step.");
         app.say(text);

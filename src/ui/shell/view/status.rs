@@ -19,7 +19,7 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::shell::state::UiState;
-use crate::ui::text::{count, fit, fit_end, width};
+use crate::ui::text::{count, fit, fit_end, fit_name, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
@@ -211,10 +211,7 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         );
     }
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
-    if let Some((whole, short)) = app.role.status_label() {
-        let text = if is_short { short } else { whole };
-        out.push(piece(0, text, theme.accent));
-    }
+    out.extend(role(app, is_short, theme));
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.
         let text = format!("key to {}", shown_address(address, form.address));
@@ -305,6 +302,18 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     out
 }
 
+/// Returns the piece about the role of this dashboard; `None` if the crew runs or starts in this process.
+fn role(app: &App, is_short: bool, theme: &Theme) -> Option<StatusPiece> {
+    let (whole, short) = app.role.status_label(&app.prefs.zone)?;
+    let text = if is_short { short } else { whole };
+    Some(match app.role.outage() {
+        Some(_) => {
+            StatusPiece::plain(0, text, theme.warn).leads(Hit::Button(Action::Popup("problems")))
+        }
+        None => StatusPiece::plain(0, text, theme.accent),
+    })
+}
+
 /// Returns the pieces about the hosts of a crew on a hub.
 fn hosts(app: &App, theme: &Theme) -> Vec<StatusPiece> {
     let (hosts, lost) = app.model.team.host_counts();
@@ -352,7 +361,7 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
             Some(_) => CONTEXT_BESIDE_ADDRESS,
             None => CONTEXT,
         };
-        let who = fit(app.shown.as_str(), AGENT_MAX);
+        let who = fit_name(app.shown.as_str(), AGENT_MAX);
         out.push(piece(rank, format!("{who} ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Popup("costs"));

@@ -184,6 +184,7 @@ fn every_pane_layout_and_role_has_a_scene() {
         SessionRole::HubViewer {
             crew: String::new(),
             host: None,
+            outage: None,
         },
         SessionRole::Taking,
         SessionRole::Taken(None),

@@ -1,7 +1,8 @@
 //! Scenes of a crew on several hosts.
 
 use crate::ui::fixture::{
-    apply_events, busy, hosts_event, hosts_with_one_lost, many_hosts, press, three_hosts,
+    apply_events, busy, hosts_event, hosts_with_one_lost, long_host_name, many_hosts, press,
+    three_hosts, two_hosts_left,
 };
 use crate::ui::tests::scenes::{Scene, Shows};
 use crate::ui::{Pane, UiState};
@@ -36,6 +37,21 @@ pub fn scenes() -> Vec<Scene> {
         .at(&HOSTS_AT),
         Scene::new("pane_hosts_collapsed", team, |w, h| {
             three(w, h, "esc 4 g j j enter")
+        })
+        .at(&HOSTS_AT),
+        Scene::new("whole_hosts_long_names", Shows::Screen, |w, h| {
+            let mut state = busy(w, h);
+            apply_events(&mut state, long_host_name());
+            press(&mut state, "esc 4");
+            state
+        })
+        .at(&HOSTS_AT),
+        Scene::new("pane_hosts_left", team, |w, h| {
+            let mut state = busy(w, h);
+            apply_events(&mut state, three_hosts());
+            apply_events(&mut state, two_hosts_left());
+            press(&mut state, "esc 4 G enter");
+            state
         })
         .at(&HOSTS_AT),
         Scene::new("pane_hosts_many", team, |w, h| fifty(w, h, "esc 4 j j")).at(&HOSTS_AT),

@@ -18,7 +18,7 @@ use crate::ui::fixture::{
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
-use crate::ui::{Msg, SessionRole, UiState, begin_replay, update};
+use crate::ui::{HubOutage, Msg, SessionRole, UiState, begin_replay, update};
 
 /// Columns and rows of the smallest screen, of one screen of each size class, and of a large screen.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
@@ -251,6 +251,19 @@ pub fn scenes() -> Vec<Scene> {
         role_scene(SessionRole::HubViewer {
             crew: "web".into(),
             host: Some("gpu-box".into()),
+            outage: None,
+        }),
+        whole("whole_hub_outage", |width, height| {
+            let mut state = busy(width, height);
+            state.set_role(SessionRole::HubViewer {
+                crew: "web".into(),
+                host: Some("gpu-box".into()),
+                outage: Some(HubOutage {
+                    cause: "no answer within 3 s".into(),
+                    since: Timestamp(NOON),
+                }),
+            });
+            state
         }),
         role_scene(SessionRole::Taking),
         role_scene(SessionRole::Taken(Some(4711))),

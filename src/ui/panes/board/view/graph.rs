@@ -20,7 +20,7 @@ use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::board::label;
 use crate::ui::panes::board::label::INDENT;
 use crate::ui::panes::board::places::MARK_WIDTH;
-use crate::ui::text::{fit, pad, width, wrap_first_lines};
+use crate::ui::text::{fit_name, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
 /// Minimum width of an owner's name, in columns, including the space and the `@` before it. If there is less room, the
@@ -306,7 +306,7 @@ fn draw_node(
         "" => String::new(),
         _ if most < OWNER_MIN => String::new(),
         owner if standing == BoardStatus::Done && width(owner) + 2 > most => String::new(),
-        owner => fit(&format!(" @{owner}"), most),
+        owner => format!(" @{}", fit_name(owner, most.saturating_sub(2))),
     };
     // The host of the owner and the duration are shown only in columns that the subject and the owner leave free.
     let on = if standing == BoardStatus::Done || owner.is_empty() {

@@ -15,7 +15,7 @@ use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::style;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::board::list::ListRow;
-use crate::ui::text::{fit, pad, width};
+use crate::ui::text::{display_name, fit, fit_name, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
@@ -23,6 +23,8 @@ use crate::ui::widgets::list;
 const NARROW: usize = 48;
 /// Number of columns for a blank and the age of a task in progress.
 const AGE: usize = 4;
+/// Minimum width to which the name of an owner is shortened, in columns.
+const OWNER_LEAST: usize = 6;
 
 fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
     let selected = pane.selected_row(model).map_or(0, |(at, _)| at);
@@ -60,6 +62,17 @@ pub fn draw(
         let spans = spans(app, index, *row, digits, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
+}
+
+/// Returns the state of a task with the name of its owner shortened, so that the age after it fits into `columns` columns.
+fn with_short_owner(words: &str, owner: &str, columns: usize) -> String {
+    let over = width(words).saturating_sub(columns);
+    if over == 0 || owner.is_empty() {
+        return words.into();
+    }
+    let most = width(owner).saturating_sub(over).max(OWNER_LEAST);
+    let short = format!("@{}", fit_name(owner, most));
+    words.replacen(&format!("@{owner}"), &short, 1)
 }
 
 fn spans(
@@ -115,6 +128,7 @@ fn spans(
     };
     let is_narrow = columns < NARROW;
     let columns = columns.saturating_sub(width(&guide));
+    let words = with_short_owner(&words, &display_name(&task.owner), columns / 2);
     let words = fit(&words, columns / 2);
     let behind = |text: &str| match width(text) {
         0 => 0,
@@ -211,5 +225,20 @@ mod tests {
                 "{others} {columns}"
             );
         }
+    }
+
+    #[test]
+    fn long_owner_is_shortened_before_the_age_is_cut() {
+        let owner = "a-very-long-host-12";
+        let words = format!("@{owner} 3m");
+        for (columns, expected) in [
+            (40, "@a-very-long-host-12 3m"),
+            (16, "@a-very-…t-12 3m"),
+            (8, "@a-…-12 3m"),
+        ] {
+            let short = with_short_owner(&words, owner, columns);
+            assert_eq!(short, expected, "{columns}");
+        }
+        assert_eq!(with_short_owner("after #1 #2", "", 4), "after #1 #2");
     }
 }

@@ -18,6 +18,7 @@ mod keys;
 mod lease;
 mod mail;
 mod mail_records;
+mod position_check;
 mod problems;
 mod reader;
 mod reads;

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::connect_rules::{
     CONNECT_WITHIN, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
+    is_login_exposed,
 };
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
@@ -434,6 +435,9 @@ async fn options(
     };
     if is_encrypted(settings) {
         options = options.require_tls(true);
+    }
+    if is_login_exposed(settings) {
+        options = options.ignore_discovered_servers();
     }
     if let Some(ca) = &settings.ca {
         options = options.add_root_certificates(ca.clone());

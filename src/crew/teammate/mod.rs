@@ -283,10 +283,14 @@ impl TeammateLoop {
                 IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {
-                        say = Some(TurnInput::Say(Vec::new()));
+                        let mut blocks = Vec::new();
+                        if self.lacks_workspace() {
+                            blocks.extend(self.find_workspace(&[]).await);
+                        }
+                        say = Some(TurnInput::Say(blocks));
                     }
                 }
-                IdleAction::Resume(task) => say = Some(TurnInput::Say(self.resume(task))),
+                IdleAction::Resume(task) => say = self.resume(task).await.map(TurnInput::Say),
                 IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::CheckAgain => {}

@@ -43,11 +43,14 @@ struct HubState {
 }
 
 /// When the last attempt that failed began, and its error.
-type FailedAttempt = Option<(Instant, HubError)>;
+pub(super) type FailedAttempt = Option<(Instant, HubError)>;
 
 /// Returns the error of the last attempt if it began while the caller, who asked at `asked_at`, was waiting already. Callers
 /// that wait at the same time then fail together, not one after another.
-fn shared_failure(last: Option<&(Instant, HubError)>, asked_at: Instant) -> Option<HubError> {
+pub(super) fn shared_failure(
+    last: Option<&(Instant, HubError)>,
+    asked_at: Instant,
+) -> Option<HubError> {
     let (began, error) = last?;
     (asked_at <= *began).then(|| error.clone())
 }

@@ -35,6 +35,7 @@ mod task_records;
 mod team_records;
 #[cfg(test)]
 mod test_server;
+mod turn_failure;
 mod unsigned;
 mod values;
 mod watch;

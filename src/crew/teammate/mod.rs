@@ -277,6 +277,10 @@ impl TeammateLoop {
             }
             changes.mark_unchanged();
             let situation = self.check_situation().await;
+            if self.crew.context.stop.is_cancelled() {
+                // The crew must not wait for a hub that does not answer.
+                return None;
+            }
             let action = self.idle.next(situation);
             self.give_up_in_drain(action).await;
             match action {

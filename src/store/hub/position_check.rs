@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::super::StoreError;
 use super::connection::{Hub, HubConnection};
@@ -17,18 +18,37 @@ use crate::domain::ids::Name;
 /// Maximum number of messages of one inbox that are searched.
 const SEARCH_MAX: usize = 100_000;
 
-/// Compares read positions with the stream of the messages. Asks the hub once per connection, and again for a position
-/// after the end that is known.
+/// Time after which the end of the stream is read again: another client may have created the stream again.
+const READ_AGAIN: Duration = Duration::from_secs(30);
+
+/// Compares read positions with the stream of the messages. Asks the hub once per connection, again for a position after the
+/// end that is known, and from time to time.
 #[derive(Debug, Default)]
 pub(super) struct PositionCheck(Mutex<KnownMail>);
 
 #[derive(Debug, Default)]
 struct KnownMail {
-    /// The epoch of the connection in which the end of the stream was last read, and that end.
-    end: Option<(u64, StreamEnd)>,
+    end: Option<KnownEnd>,
     /// The last message that was read from each inbox: its sequence number, and when it was stored, in microseconds since
     /// 1970.
     read: HashMap<Name, (u64, i64)>,
+}
+
+/// The end of the stream, as it was last read.
+#[derive(Debug, Clone, Copy)]
+struct KnownEnd {
+    end: StreamEnd,
+    /// The epoch of the connection in which it was read.
+    epoch: u64,
+    read_at: Instant,
+}
+
+impl KnownEnd {
+    /// Returns whether the end says that a position is valid.
+    fn covers(&self, position: &ReadPosition, epoch: u64) -> bool {
+        let is_current = self.epoch == epoch && self.read_at.elapsed() < READ_AGAIN;
+        is_current && position.fits(self.end)
+    }
 }
 
 impl PositionCheck {
@@ -48,11 +68,12 @@ impl PositionCheck {
         position: ReadPosition,
     ) -> Result<ReadPosition, StoreError> {
         let (key, known) = (name.to_string(), self.lock().end);
-        let (valid, end) = hub.run(move |link| async move {
-            let (epoch, end) = match known {
-                Some((epoch, end)) if epoch == link.epoch() && position.fits(end) => (epoch, end),
+        let (valid, known) = hub.run(move |link| async move {
+            let known = match known {
+                Some(known) if known.covers(&position, link.epoch()) => known,
                 Some(_) | None => current_end(&link).await?,
             };
+            let end = known.end;
             let created = end.created;
             let valid = if position.fits(end) {
                 ReadPosition {
@@ -69,9 +90,9 @@ impl PositionCheck {
                     ..position
                 }
             };
-            Ok((valid, (epoch, end)))
+            Ok((valid, known))
         })?;
-        self.lock().end = Some(end);
+        self.lock().end = Some(known);
         Ok(valid)
     }
 
@@ -79,8 +100,8 @@ impl PositionCheck {
     pub fn note_read(&self, name: &Name, sequence: u64, at: i64) {
         let mut known = self.lock();
         known.read.insert(name.clone(), (sequence, at));
-        if let Some((_, end)) = &mut known.end {
-            end.last_sequence = end.last_sequence.max(sequence);
+        if let Some(known) = &mut known.end {
+            known.end.last_sequence = known.end.last_sequence.max(sequence);
         }
     }
 
@@ -102,13 +123,17 @@ impl PositionCheck {
     }
 }
 
-/// Returns the end of the stream, and the epoch of the connection in which it was read.
-async fn current_end(link: &HubConnection) -> Result<(u64, StreamEnd), HubError> {
+/// Reads the end of the stream.
+async fn current_end(link: &HubConnection) -> Result<KnownEnd, HubError> {
     loop {
-        let epoch = link.epoch();
+        let (epoch, read_at) = (link.epoch(), Instant::now());
         let end = reads::stream_end(link, StreamKind::Mail).await?;
         if epoch == link.epoch() {
-            return Ok((epoch, end));
+            return Ok(KnownEnd {
+                end,
+                epoch,
+                read_at,
+            });
         }
     }
 }

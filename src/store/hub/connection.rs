@@ -286,7 +286,7 @@ impl HubConnection {
             return Err(error);
         }
         let (key, began) = (self.key.as_ref(), Instant::now());
-        let denial = || self.denial(kind, "", began);
+        let denial = |of| self.denial(of, "", began);
         let opening = streams::open(
             &self.jetstream,
             &self.settings,

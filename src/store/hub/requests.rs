@@ -10,7 +10,6 @@ use super::super::request_store::{RequestEdit, RequestStore, RequestsSnapshot};
 use super::catch_up::{self, CopiedKeys, Rereads};
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
-use super::host_records::now;
 use super::keys;
 use super::reads::{self, Range};
 use super::request_records::{BOUNDS, RequestBounds, RequestMirror};
@@ -118,14 +117,17 @@ async fn remove_excess(link: &HubConnection, bounds: RequestBounds) -> Result<u6
         requests.apply(stored);
     }
     let mut removed = 0;
-    let excess = requests.excess(bounds, now());
+    let excess = requests.excess(bounds);
     for (key, sequence) in excess.into_iter().take(REMOVED_MAX) {
         // A later change has a higher sequence number, and stays.
         removed += keys::purge(link, kind, &format!("request.{key}"), sequence + 1).await?;
         removed += keys::purge(link, kind, &format!("request.{key}.>"), u64::MAX).await?;
     }
     let known = requests.keys();
-    let is_over = |at: Timestamp| now().0 - at.0 > bounds.age;
+    let newest = records.iter().fold(requests.newest.0, |newest, record| {
+        newest.max(record.stored_at.0)
+    });
+    let is_over = |at: Timestamp| newest - at.0 > bounds.age;
     let gone = records
         .iter()
         .filter(|record| is_over(record.stored_at) && !known.contains(record.request.as_str()));
@@ -176,7 +178,7 @@ impl RequestStore for HubRequests {
             .records
             .iter()
             .for_each(|stored| mirror.apply(stored));
-        mirror.forget_excess(self.bounds, now());
+        mirror.forget_excess(self.bounds);
         Ok(mirror.snapshot())
     }
 

@@ -114,7 +114,8 @@ impl HubPlan {
     /// Returns whether the directory `root` itself, and not one that it was copied from, has last joined the crew as the host
     /// `name`.
     pub fn was_host(&self, root: &Path, name: &HostName) -> bool {
-        self.kept(root).is_some_and(|kept| kept.name.same(name))
+        let earlier = self.earlier_host(root);
+        earlier.is_some_and(|host| host.name.same(name))
     }
 
     /// Returns what this directory was in the same crew before.

@@ -371,7 +371,19 @@ impl MergeService {
         let graph = self.current_graph(id).await;
         let (task, name) = mergeable(&graph, id)?;
         let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
-        let merged = run_blocking(move || store.merge(&tree, now)).await;
+        let session = self
+            .context
+            .host
+            .as_ref()
+            .map(|host| Arc::clone(&host.session));
+        let merged = run_blocking(move || {
+            // Reading the board may have waited for a hub that cannot be reached.
+            if session.is_some_and(|session| !session.is_valid()) {
+                return Err(StoreError::HostLost(MERGE_ACT));
+            }
+            store.merge(&tree, now)
+        });
+        let merged = merged.await;
         let branch = name.branch();
         let merged = merged.map_err(|e| e.to_string())?;
         if matches!(merged, Merge::Merged { .. }) {

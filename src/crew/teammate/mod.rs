@@ -277,16 +277,24 @@ impl TeammateLoop {
             }
             changes.mark_unchanged();
             let situation = self.check_situation().await;
+            if self.crew.context.stop.is_cancelled() {
+                // The crew must not wait for a hub that does not answer.
+                return None;
+            }
             let action = self.idle.next(situation);
             self.give_up_in_drain(action).await;
             match action {
                 IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {
-                        say = Some(TurnInput::Say(Vec::new()));
+                        let mut blocks = Vec::new();
+                        if self.lacks_workspace() {
+                            blocks.extend(self.find_workspace(&[]).await);
+                        }
+                        say = Some(TurnInput::Say(blocks));
                     }
                 }
-                IdleAction::Resume(task) => say = Some(TurnInput::Say(self.resume(task))),
+                IdleAction::Resume(task) => say = self.resume(task).await.map(TurnInput::Say),
                 IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::CheckAgain => {}

@@ -95,13 +95,29 @@ impl TeammateLoop {
         false
     }
 
-    pub(super) fn resume(&self, task: TaskId) -> Vec<Block> {
+    /// Returns the input of a turn that continues the teammate's open task. Returns `None` if the task needs a worktree that
+    /// cannot be created: it is released then.
+    pub(super) async fn resume(&mut self, task: TaskId) -> Option<Vec<Block>> {
         let graph = self.crew.board.graph();
         let subject = graph
             .get(task)
             .map(|t| t.subject.clone())
             .unwrap_or_default();
-        vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
+        let mut blocks = vec![Block::text(prompt::open_task_reminder(task.0, &subject))];
+        if self.lacks_workspace() {
+            blocks.push(self.find_workspace(&[]).await?);
+        }
+        Some(blocks)
+    }
+
+    /// Returns whether the teammate has an open task without a worktree here: on a hub, a claim can be stored although its
+    /// sender got no answer. Commits outside of a worktree would not be published.
+    pub(super) fn lacks_workspace(&self) -> bool {
+        let worktrees = &self.crew.worktrees;
+        let is_used = self.crew.context.host.is_some() && worktrees.are_used();
+        let graph = self.crew.board.graph();
+        let own = graph.open_task_of(&self.member.name);
+        is_used && own.is_some_and(|task| worktrees.dir_of(task).is_none())
     }
 
     /// Releases a task whose worktree cannot be created, and pauses the teammate, unless the remote is the reason: then its next

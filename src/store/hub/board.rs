@@ -21,6 +21,7 @@ use super::streams::StreamKind;
 use super::task_records::{
     ImportParts, TaskMirror, TaskRecord, import_key, is_readable, part_key, part_payloads, task_key,
 };
+use super::turn_failure::TurnFailure;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -40,6 +41,7 @@ pub(super) struct HubBoard {
     mirror: Mutex<TaskMirror>,
     /// What [`BoardStore::update_since`] has returned.
     reported: ReportedProblems,
+    failure: TurnFailure,
 }
 
 impl HubBoard {
@@ -48,6 +50,7 @@ impl HubBoard {
             hub,
             mirror: Mutex::default(),
             reported: ReportedProblems::default(),
+            failure: TurnFailure::default(),
         }
     }
 
@@ -57,10 +60,13 @@ impl HubBoard {
 
     /// Returns the copy with every change that was stored before this call.
     fn current(&self) -> Result<MutexGuard<'_, TaskMirror>, StoreError> {
+        let asked_at = Instant::now();
         let mut mirror = self.mirror();
         let (from, epoch, rereads) = (mirror.sequence, mirror.epoch, mirror.rereads);
-        let missed = self.hub.run(move |link| async move {
-            catch_up::missed(&link, RECORDS, from, epoch, rereads).await
+        let missed = self.failure.attempt(asked_at, || {
+            self.hub.run(move |link| async move {
+                catch_up::missed(&link, RECORDS, from, epoch, rereads).await
+            })
         })?;
         if missed.is_complete {
             *mirror = TaskMirror::default();

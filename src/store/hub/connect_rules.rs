@@ -37,12 +37,18 @@ pub(super) fn is_encrypted(settings: &HubSettings) -> bool {
 
 /// Fails if a password or token would be sent over a network without TLS.
 pub(super) fn check_is_private(settings: &HubSettings, hub: &str) -> Result<(), HubError> {
-    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
     let mut servers = settings.address.servers.iter();
-    if is_secret_sent && !is_encrypted(settings) && !servers.all(|server| is_loopback(server)) {
+    if is_login_exposed(settings) && !servers.all(|server| is_loopback(server)) {
         return Err(HubError::PlainLogin { hub: hub.into() });
     }
     Ok(())
+}
+
+/// Returns whether a server gets a password or token without TLS. The client must then use only the servers of the address: a
+/// server on this machine can name others of its cluster, which are on other machines.
+pub(super) fn is_login_exposed(settings: &HubSettings) -> bool {
+    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
+    is_secret_sent && !is_encrypted(settings)
 }
 
 /// Returns whether a server, such as `nats://127.0.0.1:4222`, is on this machine.
@@ -109,7 +115,7 @@ pub(super) fn outage_cause(error: &ClientError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::LEASE_LIFE;
+    use super::super::settings::{HubAddress, LEASE_LIFE};
     use super::*;
 
     #[test]
@@ -129,6 +135,24 @@ mod tests {
         assert_eq!(other(ConnectErrorKind::TimedOut), "no answer within 3 s");
         let unknown = ClientError::Other("odd".into());
         assert_eq!(outage_cause(&unknown), "odd");
+    }
+
+    #[test]
+    fn password_without_tls_is_exposed() {
+        let settings = |address: &str, login| HubSettings {
+            login,
+            ..HubSettings::new(HubAddress::parse(address).unwrap())
+        };
+        let user = || HubLogin::User {
+            name: "crew".into(),
+            password: "secret".to_string().into(),
+        };
+        assert!(is_login_exposed(&settings("nats://127.0.0.1", user())));
+        assert!(!is_login_exposed(&settings("tls://127.0.0.1", user())));
+        assert!(!is_login_exposed(&settings(
+            "nats://127.0.0.1",
+            HubLogin::None
+        )));
     }
 
     #[test]

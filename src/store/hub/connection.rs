@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::connect_rules::{
     CONNECT_WITHIN, INTERRUPTED, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
-    outage_cause,
+    is_login_exposed, outage_cause,
 };
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
@@ -43,11 +43,14 @@ struct HubState {
 }
 
 /// When the last attempt that failed began, and its error.
-type FailedAttempt = Option<(Instant, HubError)>;
+pub(super) type FailedAttempt = Option<(Instant, HubError)>;
 
 /// Returns the error of the last attempt if it began while the caller, who asked at `asked_at`, was waiting already. Callers
 /// that wait at the same time then fail together, not one after another.
-fn shared_failure(last: Option<&(Instant, HubError)>, asked_at: Instant) -> Option<HubError> {
+pub(super) fn shared_failure(
+    last: Option<&(Instant, HubError)>,
+    asked_at: Instant,
+) -> Option<HubError> {
     let (began, error) = last?;
     (asked_at <= *began).then(|| error.clone())
 }
@@ -460,6 +463,9 @@ async fn options(
     };
     if is_encrypted(settings) {
         options = options.require_tls(true);
+    }
+    if is_login_exposed(settings) {
+        options = options.ignore_discovered_servers();
     }
     if let Some(ca) = &settings.ca {
         options = options.add_root_certificates(ca.clone());

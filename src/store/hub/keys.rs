@@ -8,6 +8,7 @@ use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{RawMessageError, RawMessageErrorKind};
 use async_nats::jetstream::{self, ErrorCode};
 
+use super::boot_time::BootTime;
 use super::connection::HubConnection;
 use super::error::HubError;
 use super::stored;
@@ -97,9 +98,11 @@ pub(super) async fn write(
     if let Some(life) = write.life {
         message = message.ttl(life);
     }
-    let began = Instant::now();
+    let (began, asked_at) = (Instant::now(), BootTime::now());
     loop {
-        if !link.wait_until_connected(began + within).await {
+        let is_connected = link.wait_until_connected(began + within).await;
+        // A machine that has slept must not send what its host may no longer do.
+        if !is_connected || asked_at.elapsed() >= within {
             let why = "the connection was lost".to_string();
             return Err(if write.may_be_stored {
                 link.no_answer(within, why)

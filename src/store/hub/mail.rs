@@ -14,6 +14,7 @@ use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::mail_records::{ID_MAX, NewestMessages, Positions, ReadPosition, SeenIds, parse};
+use super::position_check::PositionCheck;
 use super::reads::{self, Range, SINGLE_READS_MAX};
 use super::sent_once::{SentOnce, SentState};
 use super::stored::Stored;
@@ -52,6 +53,7 @@ pub(super) struct HubMail {
     positions: Arc<Mutex<Positions>>,
     /// The ids of messages that this process has read, by inbox.
     seen: Arc<Mutex<HashMap<Name, SeenIds>>>,
+    check: Arc<PositionCheck>,
 }
 
 pub(super) fn position_key(name: &Name) -> String {
@@ -65,6 +67,7 @@ impl HubMail {
             newest: Arc::default(),
             positions: Arc::default(),
             seen: Arc::default(),
+            check: Arc::default(),
         }
     }
 
@@ -131,6 +134,20 @@ impl HubMail {
         values::read(&self.hub, &position_key(name))
     }
 
+    /// Returns a stored read position as it is valid for the stream, which may have gone back since.
+    pub fn valid_position(
+        &self,
+        name: &Name,
+        position: ReadPosition,
+    ) -> Result<ReadPosition, StoreError> {
+        self.check.valid(&self.hub, name, position)
+    }
+
+    /// Returns when the message `sequence` of an inbox was stored, in microseconds since 1970; 0 if it is gone.
+    pub fn stored_at(&self, name: &Name, sequence: u64) -> Result<i64, StoreError> {
+        self.check.stored_at(&self.hub, name, sequence)
+    }
+
     /// Returns the first messages after the position `after`, up to the limits of one read. Stops before the first message
     /// that is not ready. Skips messages without a valid signature, and those that were read before under the same id.
     pub fn unread(
@@ -160,6 +177,7 @@ impl HubMail {
                 }
             }
             upto = stored.sequence;
+            self.check.note_read(name, upto, stored.microseconds());
         }
         let cursor = Cursor {
             offset: upto,
@@ -401,10 +419,13 @@ async fn has_next(link: Arc<HubConnection>, key: String, after: u64) -> Result<b
 /// Removes the messages that their recipients have read. Returns their number.
 async fn remove_read(link: &HubConnection) -> Result<u64, HubError> {
     let mut removed = 0;
+    let end = reads::stream_end(link, StreamKind::Mail).await?;
     for (owner, _) in reads::last_of_each(link, StreamKind::Mail, "*", SEARCH_MAX).await? {
         let key = format!("position.{owner}");
         let stored = keys::read(link, StreamKind::State, &key).await?;
         let position = stored.and_then(|s| serde_json::from_slice::<ReadPosition>(&s.payload).ok());
+        // One that does not fit says nothing about the messages of this stream.
+        let position = position.filter(|position| position.fits(end));
         let offset = position.unwrap_or_default().offset;
         if offset > 0 {
             // If an inbox cannot be emptied, another one may be.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::reads::StreamEnd;
 use super::stored::Stored;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{DeliveryState, MailKind, MailMessage};
@@ -28,6 +29,25 @@ pub(super) struct ReadPosition {
     /// The session of the reader that has written this.
     #[serde(default)]
     pub session: String,
+    /// When the message at `offset` was stored, in microseconds since 1970; 0 if unknown.
+    #[serde(default)]
+    pub read_at: i64,
+    /// When the stream with these sequence numbers was created, in microseconds since 1970; 0 if unknown.
+    #[serde(default)]
+    pub created: i64,
+}
+
+impl ReadPosition {
+    /// Returns whether the position can belong to the stream with this end.
+    pub fn fits(&self, end: StreamEnd) -> bool {
+        let is_same = self.created == 0 || self.created == end.created;
+        is_same && self.offset <= end.last_sequence
+    }
+
+    /// Returns whether this position, the valid one for `stored`, must replace it.
+    pub fn differs_from(&self, stored: &ReadPosition) -> bool {
+        self.offset != stored.offset || (stored.created != 0 && self.created != stored.created)
+    }
 }
 
 /// Parses a stored message. Another program may have stored something else; the recipient then gets it as a text.
@@ -198,6 +218,22 @@ mod tests {
         assert_eq!((newest.sequence, positions.sequence), (5, 9));
         positions.add(&stored("bob", 10, "not signed"));
         assert_eq!(positions.of("bob"), 0);
+    }
+
+    #[test]
+    fn position_after_the_end_or_of_another_stream_does_not_fit() {
+        let position = |offset, created| ReadPosition {
+            offset,
+            created,
+            ..ReadPosition::default()
+        };
+        let end = StreamEnd {
+            last_sequence: 5,
+            created: 7,
+        };
+        assert!(position(5, 7).fits(end) && position(5, 0).fits(end));
+        assert!(!position(6, 7).fits(end) && !position(6, 0).fits(end));
+        assert!(!position(5, 8).fits(end));
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod lease;
 mod mail;
 mod mail_records;
 mod outage;
+mod position_check;
 mod problems;
 mod reader;
 mod reads;
@@ -36,6 +37,7 @@ mod task_records;
 mod team_records;
 #[cfg(test)]
 mod test_server;
+mod turn_failure;
 mod unsigned;
 mod values;
 mod watch;

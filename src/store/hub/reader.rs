@@ -54,8 +54,12 @@ impl MailStore for HubMailbox {
     }
 
     fn peek(&self, name: &Name, is_ready: &ReadyFilter<'_>) -> Result<UnreadMessages, StoreError> {
-        let position = self.mail.position(name)?.value.unwrap_or_default();
-        self.mail.unread(name, position.offset, is_ready)
+        let stored = self.mail.position(name)?.value.unwrap_or_default();
+        let valid = self.mail.valid_position(name, stored.clone())?;
+        let mut unread = self.mail.unread(name, valid.offset, is_ready)?;
+        // A reader stores the position before the stream grows past it.
+        unread.moves_position |= valid.differs_from(&stored);
+        Ok(unread)
     }
 
     /// Returns false if the hub does not answer.
@@ -111,7 +115,7 @@ impl MailStore for HubMailbox {
             if !lease.is_valid() {
                 return Err(lost(name));
             }
-            let mut position = found.unwrap_or_default();
+            let mut position = self.mail.valid_position(name, found.unwrap_or_default())?;
             // The previous reader was killed after it had written the messages to its log.
             let logged = transcript::logged_offset(&self.root, &position.log);
             if !position.log.is_empty() && logged == Some(position.upto) {
@@ -169,6 +173,22 @@ impl HubReaderSession {
     }
 }
 
+impl HubReaderSession {
+    /// Returns the sequence number of the last message that was read. If the stream has gone back, first stores the position
+    /// that is valid now.
+    fn valid_offset(&self) -> Result<u64, StoreError> {
+        let known = {
+            let position = self.position.lock();
+            position.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let valid = self.mail.valid_position(&self.name, known.clone())?;
+        if valid.differs_from(&known) {
+            self.store(|position| position.clone_from(&valid))?;
+        }
+        Ok(valid.offset)
+    }
+}
+
 impl ReaderSession for HubReaderSession {
     fn is_valid(&self) -> bool {
         self.lease.is_valid()
@@ -186,10 +206,7 @@ impl ReaderSession for HubReaderSession {
     }
 
     fn read_ready(&self, is_ready: &ReadyFilter<'_>) -> Result<UnreadMessages, StoreError> {
-        let offset = {
-            let position = self.position.lock();
-            position.unwrap_or_else(PoisonError::into_inner).offset
-        };
+        let offset = self.valid_offset()?;
         let unread = self.mail.unread(&self.name, offset, is_ready)?;
         if !self.lease.is_valid() {
             return Err(lost(&self.name));
@@ -209,8 +226,10 @@ impl ReaderSession for HubReaderSession {
         if cursor.offset <= known {
             return Ok(());
         }
+        let read_at = self.mail.stored_at(&self.name, cursor.offset)?;
         self.store(|position| {
             position.offset = position.offset.max(cursor.offset);
+            position.read_at = position.read_at.max(read_at);
             position.log.clear();
             position.upto = 0;
         })

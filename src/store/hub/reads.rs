@@ -198,15 +198,35 @@ pub(super) async fn read_current(
     Ok(all)
 }
 
-/// Returns the sequence number of the last message of a stream. Everything up to it can be read afterwards. Notices a stream
-/// that was deleted and created again, so that copies of its keys are no longer valid.
+/// The end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StreamEnd {
+    /// The sequence number of the last message.
+    pub last_sequence: u64,
+    /// When the stream was created, in microseconds since 1970. Another stream under its name has other sequence numbers.
+    pub created: i64,
+}
+
+/// Returns the sequence number of the last message of a stream, as [`stream_end`] does.
 pub(super) async fn last_sequence(link: &HubConnection, kind: StreamKind) -> Result<u64, HubError> {
+    Ok(stream_end(link, kind).await?.last_sequence)
+}
+
+/// Returns the end of a stream. Everything up to it can be read afterwards. Notices a stream that was deleted and created
+/// again, so that copies of its keys are no longer valid.
+pub(super) async fn stream_end(
+    link: &HubConnection,
+    kind: StreamKind,
+) -> Result<StreamEnd, HubError> {
     let began = Instant::now();
     loop {
         let stream = link.stream(kind).await?;
         let why = match stream.get_info().await {
             Ok(info) if info.created == stream.cached_info().created => {
-                return Ok(info.state.last_sequence);
+                return Ok(StreamEnd {
+                    last_sequence: info.state.last_sequence,
+                    created: stored::microseconds(info.created.unix_timestamp_nanos()),
+                });
             }
             Ok(_) => {
                 link.forget_stream(kind).await;

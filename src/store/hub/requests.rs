@@ -15,6 +15,7 @@ use super::reads::{self, Range};
 use super::request_records::{BOUNDS, RequestBounds, RequestMirror};
 use super::sent_once;
 use super::streams::StreamKind;
+use super::turn_failure::TurnFailure;
 use super::values;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
@@ -40,6 +41,7 @@ pub(super) struct HubRequests {
     created: AtomicU64,
     /// Whether this login must not remove requests. Another process of the crew removes them then.
     cannot_remove: Arc<AtomicBool>,
+    failure: TurnFailure,
 }
 
 fn key(id: &RequestId) -> String {
@@ -54,6 +56,7 @@ impl HubRequests {
             bounds: BOUNDS,
             created: AtomicU64::new(0),
             cannot_remove: Arc::default(),
+            failure: TurnFailure::default(),
         }
     }
 
@@ -165,10 +168,13 @@ impl RequestStore for HubRequests {
     }
 
     fn read_all(&self) -> Result<RequestsSnapshot, StoreError> {
+        let asked_at = Instant::now();
         let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
         let (from, epoch) = (mirror.sequence, mirror.epoch);
-        let missed = self.hub.run(move |link| async move {
-            catch_up::missed(&link, REQUESTS, from, epoch, Rereads::default()).await
+        let missed = self.failure.attempt(asked_at, || {
+            self.hub.run(move |link| async move {
+                catch_up::missed(&link, REQUESTS, from, epoch, Rereads::default()).await
+            })
         })?;
         if missed.is_complete {
             *mirror = RequestMirror::default();

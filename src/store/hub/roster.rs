@@ -14,6 +14,7 @@ use super::reads;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
 use super::team_records::{RosterWrite, TEAM_KEY, TeamMirror};
+use super::turn_failure::TurnFailure;
 use crate::domain::team::Team;
 
 /// The keys of the members. The maximum is the number of all names ever used.
@@ -29,6 +30,7 @@ pub(super) struct HubRoster {
     hub: Hub,
     mirror: Mutex<TeamMirror>,
     reported: ReportedProblems,
+    failure: TurnFailure,
 }
 
 /// Returns the content of a record. One without a valid signature counts as empty, so that the next change replaces it.
@@ -46,6 +48,7 @@ impl HubRoster {
             hub,
             mirror: Mutex::default(),
             reported: ReportedProblems::default(),
+            failure: TurnFailure::default(),
         }
     }
 
@@ -56,17 +59,20 @@ impl HubRoster {
     /// Returns the copy with every change that was stored before this call. If `is_join`, also notices a stream that was
     /// created again without an interruption of the connection.
     fn current(&self, is_join: bool) -> Result<MutexGuard<'_, TeamMirror>, StoreError> {
+        let asked_at = Instant::now();
         let mut mirror = self.mirror();
         let (from, epoch) = (mirror.sequence, mirror.epoch);
-        let (head, missed) = self.hub.run(move |link| async move {
-            if is_join {
-                reads::last_sequence(&link, StreamKind::State).await?;
-            }
-            // The members are read last, because a member that leaves the key `team` has its own key before.
-            let head = keys::read(&link, StreamKind::State, TEAM_KEY).await?;
-            let rereads = Rereads::default();
-            let missed = catch_up::missed(&link, MEMBERS, from, epoch, rereads).await?;
-            Ok((head, missed))
+        let (head, missed) = self.failure.attempt(asked_at, || {
+            self.hub.run(move |link| async move {
+                if is_join {
+                    reads::last_sequence(&link, StreamKind::State).await?;
+                }
+                // The members are read last, because a member that leaves the key `team` has its own key before.
+                let head = keys::read(&link, StreamKind::State, TEAM_KEY).await?;
+                let rereads = Rereads::default();
+                let missed = catch_up::missed(&link, MEMBERS, from, epoch, rereads).await?;
+                Ok((head, missed))
+            })
         })?;
         if missed.is_complete {
             *mirror = TeamMirror::default();

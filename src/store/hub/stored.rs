@@ -39,12 +39,22 @@ impl Stored {
     pub fn stored_at(&self) -> Timestamp {
         timestamp(self.nanoseconds)
     }
+
+    /// Returns when the server has stored the message, in microseconds since 1970.
+    pub fn microseconds(&self) -> i64 {
+        microseconds(self.nanoseconds)
+    }
 }
 
 /// Returns a time of the server in seconds since 1970.
 #[allow(clippy::cast_precision_loss)] // far below 2^52 microseconds
 pub(super) fn timestamp(nanoseconds: i128) -> Timestamp {
     Timestamp((nanoseconds / 1000) as f64 / 1e6)
+}
+
+/// Returns a time of the server in microseconds since 1970.
+pub(super) fn microseconds(nanoseconds: i128) -> i64 {
+    i64::try_from(nanoseconds / 1000).unwrap_or_default()
 }
 
 /// Adds the signature to a message with this id, if the crew has a secret.

@@ -143,6 +143,11 @@ async fn follow_once(
     let start_sequence = match first {
         Some(first) => first,
         None => match stream.get_info().await {
+            // Another stream under its name has other sequence numbers, so that copies of its keys are not valid.
+            Ok(info) if info.created != stream.cached_info().created => {
+                link.forget_stream(kind).await;
+                return Err("the stream was created again".into());
+            }
             Ok(info) => info.state.last_sequence + 1,
             Err(error) => {
                 if keys::is_gone(&error) {

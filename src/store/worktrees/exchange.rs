@@ -13,6 +13,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ring::digest::{SHA256, digest};
+
 use super::exchange_remote::find_shared_remote;
 use super::fetched_refs::{FETCHED, FetchedRefs, is_ancestor, list_fetched, names_to_fetch};
 use super::merge::check_state_untouched;
@@ -42,6 +44,8 @@ const PUSHES_MAX: usize = 3;
 /// Maximum length of the start of a name under which a branch is published beside other work, in characters. Eight or nine
 /// characters of a hash follow.
 const COPY_PREFIX_MAX: usize = 23;
+/// Number of digits of the hash of a host's name; even, at most 8.
+const HASH_DIGITS: usize = 6;
 /// Maximum length of the part of such a name that is from the worktree.
 const COPY_WORKTREE_MAX: usize = 14;
 
@@ -448,8 +452,24 @@ pub(super) fn ref_of(worktree: &WorktreeName) -> String {
 pub(super) fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
     let name: String = worktree.as_str().chars().take(COPY_WORKTREE_MAX).collect();
     let rest = COPY_PREFIX_MAX.saturating_sub(name.len() + 2);
-    let host: String = host.as_str().chars().take(rest).collect();
-    format!("{name}-{host}-")
+    format!("{name}-{}-", shortened(host, rest))
+}
+
+/// Returns the name of a host in lower case, in at most `length` characters. The end of a longer name is replaced by a hash,
+/// because the names of the hosts of a farm often differ at the end only.
+fn shortened(host: &HostName, length: usize) -> String {
+    let name = host.as_str().to_ascii_lowercase();
+    if name.len() <= length {
+        return name;
+    }
+    let hash = digest(&SHA256, name.as_bytes());
+    let first = hash.as_ref().iter().take(HASH_DIGITS / 2);
+    let hash = first.fold(0_u32, |all, byte| (all << 8) | u32::from(*byte));
+    let start: String = name
+        .chars()
+        .take(length.saturating_sub(HASH_DIGITS))
+        .collect();
+    format!("{start}{hash:0HASH_DIGITS$x}")
 }
 
 /// Compares the commit of a ref at the remote with the commit `tip`. A commit that is not in this repository counts as other
@@ -481,17 +501,17 @@ pub(super) fn other_work(remote: &SharedRemote, name: String, why: String) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pretty_assertions::assert_eq;
+    use pretty_assertions::{assert_eq, assert_ne};
 
     #[test]
     fn names_beside_other_work_are_valid_names_of_worktrees() {
         for (name, host, expected) in [
             ("task-3", "gpu-box", "task-3-gpu-box-"),
-            ("task-3-2", "h", "task-3-2-h-"),
+            ("task-3-2", "H", "task-3-2-h-"),
             (
                 "a-name-with-all-32-characters-xx",
                 "a-host-with-all-32-characters-xx",
-                "a-name-with-al-a-host--",
+                "a-name-with-al-a8c3da8-",
             ),
         ] {
             let worktree = WorktreeName::new(name).unwrap();
@@ -499,5 +519,13 @@ mod tests {
             assert_eq!(prefix, expected);
             assert!(WorktreeName::new(&format!("{prefix}123456789")).is_ok());
         }
+    }
+
+    #[test]
+    fn hosts_whose_names_differ_at_the_end_publish_under_different_names() {
+        let worktree = WorktreeName::new("task-3").unwrap();
+        let prefix = |host: &str| copy_prefix(&worktree, &HostName::parse(host).unwrap());
+        assert_ne!(prefix("gpu-builder-farm-01"), prefix("gpu-builder-farm-02"));
+        assert_eq!(prefix("gpu-builder-farm-01"), prefix("GPU-builder-farm-01"));
     }
 }

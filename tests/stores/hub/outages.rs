@@ -107,6 +107,57 @@ fn deleted_streams_are_opened_again() {
     assert_eq!(texts(&other), ["hello"]);
 }
 
+/// Takes all unread messages.
+fn take(stores: &Stores) -> Vec<String> {
+    let reader = stores.mailbox.reader(&name("bob"), Duration::ZERO).unwrap();
+    let pending = reader.read_pending().unwrap();
+    reader.acknowledge(&pending.upto).unwrap();
+    reader.close();
+    pending.messages.into_iter().map(|m| m.content).collect()
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn new_stream_with_lower_numbers_loses_no_message() {
+    let server = NatsServer::start("");
+    let stores = open(settings(&server));
+    for text in ["a", "b", "c"] {
+        stores.mailbox.send(&message(text)).unwrap();
+    }
+    assert_eq!(take(&stores), ["a", "b", "c"]);
+    delete_stream(&server, "crewdeck_main_mail");
+    for text in ["d", "e"] {
+        stores.mailbox.send(&message(text)).unwrap();
+    }
+    // This client knows only the new stream.
+    let other = open(settings(&server));
+    assert_eq!(texts(&other), ["d", "e"]);
+    assert_eq!(take(&stores), ["d", "e"]);
+    stores.mailbox.send(&message("f")).unwrap();
+    assert_eq!(take(&other), ["f"]);
+    assert_eq!(texts(&stores), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn open_reader_follows_a_new_stream_with_lower_numbers() {
+    let server = NatsServer::start("");
+    let stores = open(settings(&server));
+    for text in ["a", "b", "c"] {
+        stores.mailbox.send(&message(text)).unwrap();
+    }
+    let reader = stores.mailbox.reader(&name("bob"), Duration::ZERO).unwrap();
+    let old = reader.read_pending().unwrap();
+    reader.acknowledge(&old.upto).unwrap();
+    delete_stream(&server, "crewdeck_main_mail");
+    stores.mailbox.send(&message("d")).unwrap();
+    let pending = reader.read_pending().unwrap();
+    assert_eq!(pending.messages.len(), 1);
+    reader.acknowledge(&pending.upto).unwrap();
+    reader.close();
+    assert_eq!(texts(&open(settings(&server))), Vec::<String>::new());
+}
+
 fn add_member(stores: &Stores, text: &str) -> usize {
     let member = Member::new(name(text), "worker");
     let team = stores.roster.add_member(member, 16).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::connection::HubConnection;
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Stored, Write};
-use super::lease::{self, LeaseHolder};
+use super::lease_holder::{LeaseHolder, holder_in};
 use super::reads::{self, Range};
 use super::streams::StreamKind;
 use crate::domain::host::{HOSTS_MAX, HostInfo, HostKind, HostName, HostPresence, HostState};
@@ -86,7 +86,7 @@ impl HostMirror {
             }
             StreamKind::Leases if stored.sequence > host.lease_sequence => {
                 host.lease_sequence = stored.sequence;
-                host.holder = lease::holder_in(&stored.payload);
+                host.holder = holder_in(&stored.payload);
                 host.received_at = Instant::now();
                 host.is_loss_confirmed = false;
             }
@@ -246,7 +246,7 @@ pub(super) async fn restore(
         return Ok(());
     }
     let lease = keys::read(connection, StreamKind::Leases, key).await?;
-    let holder = lease.and_then(|lease| lease::holder_in(&lease.payload));
+    let holder = lease.and_then(|lease| holder_in(&lease.payload));
     if holder.is_none_or(|holder| holder.session != own.session) {
         return Ok(());
     }

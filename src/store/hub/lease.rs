@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
 
 use super::super::StoreError;
@@ -17,8 +16,8 @@ use super::boot_time::BootTime;
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::lease_holder::{LeaseHolder, holder_in};
 use super::streams::StreamKind;
-use crate::domain::host::HostClaim;
 
 /// Number of renewals in the life of a lease.
 pub(super) const RENEWALS: u32 = 4;
@@ -30,47 +29,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const ENDED_LIFE: Duration = Duration::from_secs(1);
 /// Maximum time of one request that ends a lease. Without an answer, the lease expires later.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
-
-/// Who holds a lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LeaseHolder {
-    pub process: u32,
-    /// The name of the machine, or the host for whose session the lease is held; empty if it is unknown.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub host: String,
-    /// Distinguishes the leases of one process.
-    pub session: String,
-}
-
-impl LeaseHolder {
-    /// Returns this process as the session of a host.
-    pub fn for_host(claim: &HostClaim) -> LeaseHolder {
-        LeaseHolder {
-            process: std::process::id(),
-            host: claim.host.to_string(),
-            session: claim.session.clone(),
-        }
-    }
-
-    /// Returns the holder of a lease that does not say who holds it.
-    fn unknown() -> LeaseHolder {
-        LeaseHolder {
-            process: 0,
-            host: String::new(),
-            session: String::new(),
-        }
-    }
-
-    /// Returns this process as a new holder.
-    pub fn new() -> LeaseHolder {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-        LeaseHolder {
-            process: std::process::id(),
-            host: host.unwrap_or_default().trim().to_string(),
-            session: uuid::Uuid::now_v7().to_string(),
-        }
-    }
-}
 
 /// An exclusive right, until it is dropped, its holder is killed, or the hub cannot be reached for too long.
 #[derive(Debug)]
@@ -273,15 +231,6 @@ impl Drop for Lease {
 
 fn lock(state: &Mutex<LeaseState>) -> std::sync::MutexGuard<'_, LeaseState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the holder in a stored lease; `None` for the message that ends a lease and for the mark of an expired one.
-pub(super) fn holder_in(payload: &[u8]) -> Option<LeaseHolder> {
-    if payload.is_empty() {
-        return None;
-    }
-    // A lease that cannot be read belongs to another version, and is respected.
-    Some(serde_json::from_slice(payload).unwrap_or_else(|_| LeaseHolder::unknown()))
 }
 
 /// Stores the lease with a new time to live, in place of `revision`. Returns the new revision; `None` if the lease has

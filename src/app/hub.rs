@@ -114,7 +114,8 @@ impl HubPlan {
     /// Returns whether the directory `root` itself, and not one that it was copied from, has last joined the crew as the host
     /// `name`.
     pub fn was_host(&self, root: &Path, name: &HostName) -> bool {
-        self.earlier_host(root).is_some_and(|host| host.name.same(name))
+        let earlier = self.earlier_host(root);
+        earlier.is_some_and(|host| host.name.same(name))
     }
 
     /// Returns what this directory was in the same crew before.
@@ -149,17 +150,34 @@ impl HubPlan {
     }
 
     /// Joins the crew as a host, and takes over the tasks that are still claimed for the process that this directory has run
-    /// before. The caller holds the crew lock of `root`, so that process has ended. Blocks.
+    /// before. If another host has joined at the same time under the name that was chosen for this one, chooses another name.
+    /// The caller holds the crew lock of `root`, so that earlier process has ended. Blocks.
     ///
     /// # Errors
     /// When the hub cannot be used, or another process is present under the same name or as the lead.
     pub fn join(&self, root: &Path) -> Result<SharedParts> {
         let stores = self.stores(root);
+        let mut name = self.host_name(root, &stores)?;
+        for _ in 1..NAMES_MAX {
+            let error = match self.join_as(&name, root, stores.clone()) {
+                Err(error) if is_host_in_use(&error) => error,
+                joined => return joined,
+            };
+            let next = self.host_name(root, &stores)?;
+            if next.same(&name) {
+                return Err(error);
+            }
+            name = next;
+        }
+        self.join_as(&name, root, stores)
+    }
+
+    fn join_as(&self, name: &HostName, root: &Path, stores: Stores) -> Result<SharedParts> {
         let Some(store) = stores.hosts.clone() else {
             bail!("the hub has no hosts");
         };
         let info = HostInfo {
-            name: self.host_name(root, &stores)?,
+            name: name.clone(),
             kind: self.kind,
             slots: self.slots,
             tags: self.tags.clone(),
@@ -218,6 +236,11 @@ impl HubPlan {
         // The process may end soon after an error.
         enter().inspect_err(|_| session.leave())
     }
+}
+
+/// Returns whether a join has failed because another process is present under the same name.
+pub fn is_host_in_use(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::HostInUse(_)))
 }
 
 /// Makes `session` the holder of all tasks of the sessions `old`. Repeats a failed attempt, because other hosts may offer the

@@ -19,7 +19,7 @@ use self::worked_tasks::WorkedTasks;
 use super::assemble::{self, Assembly, Built};
 use super::blueprint::Blueprint;
 use super::headless::{eprint_line, json_line, print_event};
-use super::hub::{HubPlan, NAMES_MAX};
+use super::hub::{HubPlan, NAMES_MAX, is_host_in_use};
 use super::journal::JournalWriter;
 use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
@@ -340,10 +340,6 @@ async fn prepare_blueprint(blueprint: &mut Blueprint, plan: &HubPlan) -> Result<
         ..plan.clone()
     });
     Ok(prepared.host)
-}
-
-fn is_host_in_use(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::HostInUse(_)))
 }
 
 fn assembly_of(built: Built, blueprint: &Blueprint) -> Result<Box<Assembly>> {

@@ -8,6 +8,7 @@
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -15,21 +16,16 @@ use tokio::time::{Instant, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{CrewContext, until};
-use super::event_buffer::{BATCH_BYTES, EventBuffer};
+use super::event_outbox::Outbox;
 use super::parts::CrewParts;
 pub use super::relayed_events::is_relayed;
-use super::relayed_events::{is_relayed_by_lead, received_events, without_attachments};
+use super::relayed_events::{is_relayed_by_lead, received_events};
 use crate::agent::driver::run_blocking;
 use crate::domain::host::HostName;
 use crate::domain::ids::Name;
 use crate::protocol::event::{CrewEvent, EventKind};
-use crate::store::{EventReport, EventStart, HostEvents, HostStore, HubError, StoreError};
+use crate::store::{EventReport, EventStart, HostEvents, HostStore, StoreError};
 
-/// Time for which events are collected before they are sent.
-const COLLECT: Duration = Duration::from_millis(100);
-/// First and longest pause after an error.
-const RETRY: Duration = Duration::from_secs(1);
-const RETRY_MAX: Duration = Duration::from_secs(15);
 /// Maximum time for the last events at the end.
 const FLUSH_WITHIN: Duration = Duration::from_secs(2);
 /// Interval at which the description of the session is sent again, because old events are removed from the store.
@@ -42,98 +38,24 @@ const RECEIVED_MAX: usize = 4;
 pub struct EventRelay {
     hosts: Arc<dyn HostStore>,
     own: HostName,
+    /// The number of events that were dropped before they reached the relay, and not reported yet.
+    dropped: Arc<AtomicUsize>,
 }
 
 type Sending = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
-/// The events that were not sent yet.
-struct Outbox {
-    buffer: EventBuffer,
-    /// The batch that is being sent, or that must be sent again. It stays the same until it is sent, so that the store
-    /// recognizes it.
-    batch: Arc<Vec<EventKind>>,
-    /// When the first event of the buffer was added.
-    since: Option<Instant>,
-    /// The pause after the last error; zero if there was none.
-    pause: Duration,
-    /// The earliest time of the next attempt.
-    not_before: Instant,
-    /// The newest description of the session, which only the host of the lead sends.
-    session: Option<EventKind>,
-}
-
-impl Outbox {
-    fn new() -> Outbox {
-        Outbox {
-            buffer: EventBuffer::default(),
-            batch: Arc::default(),
-            since: None,
-            pause: Duration::ZERO,
-            not_before: Instant::now(),
-            session: None,
-        }
-    }
-
-    fn add(&mut self, event: EventKind) {
-        if is_relayed_by_lead(&event) {
-            if let EventKind::Crew(CrewEvent::Ready(_)) = &event {
-                self.session = Some(event.clone());
-            }
-            self.since.get_or_insert_with(Instant::now);
-            self.buffer.add(without_attachments(event));
-        }
-    }
-
-    /// Returns when the next batch is to be sent; `None` if there is nothing to send.
-    fn due(&self) -> Option<Instant> {
-        let collected = match self.since {
-            _ if !self.batch.is_empty() => self.not_before,
-            Some(since) if self.buffer.bytes() < BATCH_BYTES => since + COLLECT,
-            Some(since) => since,
-            None => return None,
-        };
-        Some(collected.max(self.not_before))
-    }
-
-    /// Returns the batch to send now: the one that has failed, or the next one. It is empty if there is nothing to send.
-    fn next_batch(&mut self) -> Arc<Vec<EventKind>> {
-        if self.batch.is_empty() {
-            self.batch = Arc::new(self.buffer.take_batch());
-            self.since = (!self.buffer.is_empty()).then(Instant::now);
-        }
-        Arc::clone(&self.batch)
-    }
-
-    /// Records the result of sending the batch.
-    fn finish(&mut self, result: &Result<(), StoreError>) {
-        match result {
-            Ok(()) => {}
-            Err(error) if is_permanent(error) => {
-                self.buffer.add_lost(self.batch.len());
-                self.since.get_or_insert_with(Instant::now);
-            }
-            Err(_) => {
-                self.pause = (self.pause * 2).clamp(RETRY, RETRY_MAX);
-                self.not_before = Instant::now() + self.pause;
-                return;
-            }
-        }
-        self.batch = Arc::default();
-        self.pause = Duration::ZERO;
-    }
-}
-
-/// Returns whether sending the same events again is useless.
-fn is_permanent(error: &StoreError) -> bool {
-    matches!(
-        error,
-        StoreError::Json(_) | StoreError::Hub(HubError::TooLarge { .. })
-    )
-}
-
 impl EventRelay {
     pub fn new(hosts: Arc<dyn HostStore>, own: HostName) -> EventRelay {
-        EventRelay { hosts, own }
+        EventRelay {
+            hosts,
+            own,
+            dropped: Arc::default(),
+        }
+    }
+
+    /// Returns the number of events that were dropped since the last call.
+    fn take_dropped(&self) -> usize {
+        self.dropped.swap(0, Ordering::Relaxed)
     }
 
     /// Sends the events from `events` until `stop` is cancelled or all senders are gone. Then sends what is left, for at
@@ -146,13 +68,12 @@ impl EventRelay {
             let due = outbox.due();
             tokio::select! {
                 () = stop.cancelled() => break,
-                _ = describe.tick() => {
-                    if let Some(session) = outbox.session.clone() {
-                        outbox.add(session);
-                    }
-                }
+                _ = describe.tick() => outbox.describe_again(),
                 event = events.recv() => match event {
-                    Some(event) => outbox.add(event),
+                    Some(event) => {
+                        outbox.add_lost(self.take_dropped());
+                        outbox.add(event);
+                    }
                     None => break,
                 },
                 result = result_of(&mut sending), if sending.is_some() => {
@@ -168,6 +89,7 @@ impl EventRelay {
         while let Ok(event) = events.try_recv() {
             outbox.add(event);
         }
+        outbox.add_lost(self.take_dropped());
         // What is not sent in time stays in the journal of this host only.
         let _ = timeout(FLUSH_WITHIN, self.flush(outbox, sending)).await;
     }
@@ -203,14 +125,22 @@ async fn result_of(sending: &mut Option<Sending>) -> Result<(), StoreError> {
     }
 }
 
-/// Maximum number of events that wait for the relay. Further ones are dropped.
+/// Maximum number of events that wait for the relay. Further ones are dropped, and counted.
 const TAPPED_MAX: usize = 1024;
+
+/// The events of a host that other hosts need.
+pub(super) struct TappedEvents {
+    events: mpsc::Receiver<EventKind>,
+    /// The number of events that were dropped, because too many were waiting.
+    dropped: Arc<AtomicUsize>,
+}
 
 /// Makes the event sender of a host copy the events that other hosts need. Returns the copies, for [`start`]; `None` if the
 /// crew is on this machine only.
-pub(super) fn tap(parts: &mut CrewParts) -> Option<mpsc::Receiver<EventKind>> {
+pub(super) fn tap(parts: &mut CrewParts) -> Option<TappedEvents> {
     let host = parts.shared.host.as_ref()?;
-    let (sender, copies) = mpsc::channel(TAPPED_MAX);
+    let (sender, events) = mpsc::channel(TAPPED_MAX);
+    let dropped = Arc::<AtomicUsize>::default();
     let wants: fn(&EventKind) -> bool = if host.is_worker() {
         is_relayed
     } else {
@@ -219,15 +149,19 @@ pub(super) fn tap(parts: &mut CrewParts) -> Option<mpsc::Receiver<EventKind>> {
         let _ = sender.try_send(parts.event_sender.redactor().data(session));
         is_relayed_by_lead
     };
-    parts.event_sender = parts.event_sender.clone().with_relay(wants, sender);
-    Some(copies)
+    let event_sender = parts.event_sender.clone();
+    parts.event_sender = event_sender.with_relay(wants, sender, Arc::clone(&dropped));
+    Some(TappedEvents { events, dropped })
 }
 
 /// Sends the copies of [`tap`] to the other hosts until the crew stops.
-pub(super) fn start(context: &Arc<CrewContext>, copies: Option<mpsc::Receiver<EventKind>>) {
-    if let (Some(host), Some(copies)) = (&context.host, copies) {
-        let relay = EventRelay::new(Arc::clone(&host.store), host.info.name.clone());
-        context.spawn(relay.run(copies, context.stop.clone()));
+pub(super) fn start(context: &Arc<CrewContext>, copies: Option<TappedEvents>) {
+    if let (Some(host), Some(TappedEvents { events, dropped })) = (&context.host, copies) {
+        let relay = EventRelay {
+            dropped,
+            ..EventRelay::new(Arc::clone(&host.store), host.info.name.clone())
+        };
+        context.spawn(relay.run(events, context.stop.clone()));
     }
 }
 
@@ -284,7 +218,7 @@ mod tests {
     use crate::domain::host::{HostInfo, HostState};
     use crate::domain::timestamp::Timestamp;
     use crate::protocol::event::{AgentEvent, NoticeLevel, TeamEvent};
-    use crate::store::{ConnectionReport, HostReport, HostSession};
+    use crate::store::{ConnectionReport, HostReport, HostSession, HubError};
 
     /// A store in memory, whose first attempts to publish fail.
     #[derive(Debug, Default)]
@@ -408,6 +342,25 @@ mod tests {
         };
         assert!(text.starts_with("1 event of the agents"), "{text}");
         assert_eq!((attempts.len(), attempts[1].len()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn events_dropped_before_the_relay_are_reported_with_their_number() {
+        let hosts = Arc::<FakeHosts>::default();
+        let (sender, receiver) = mpsc::channel(64);
+        sender.send(text(&bob(), "a")).await.unwrap();
+        drop(sender);
+        let relay = EventRelay {
+            dropped: Arc::new(AtomicUsize::new(7)),
+            ..EventRelay::new(hosts.clone(), host("gpu"))
+        };
+        relay.run(receiver, CancellationToken::new()).await;
+        let sent = lock(&hosts.attempts).concat();
+        let EventKind::Crew(CrewEvent::Notice { text, .. }) = &sent[0] else {
+            panic!("{sent:?}");
+        };
+        assert!(text.starts_with("7 events of the agents"), "{text}");
+        assert_eq!(sent.len(), 2);
     }
 
     #[tokio::test]

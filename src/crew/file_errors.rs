@@ -98,7 +98,7 @@ mod tests {
             .context
             .event_sender
             .clone()
-            .with_relay(|_| true, relay);
+            .with_relay(|_| true, relay, Arc::default());
         let errors = FileErrors::new(context.clone());
         errors.warn("The requests", vec!["damaged".into()]).await;
         context.notice(NoticeLevel::Warn, "full disk").await;

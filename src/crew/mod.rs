@@ -21,7 +21,7 @@
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | other hosts of a crew on a hub | `hosts` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
-//! | events of agents on other hosts | `event_relay`, `event_buffer`, `relayed_events` |
+//! | events of agents on other hosts | `event_relay`, `event_outbox`, `event_buffer`, `relayed_events` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
@@ -46,6 +46,7 @@ mod context;
 mod crew;
 mod decision_followup;
 mod event_buffer;
+mod event_outbox;
 pub mod event_relay;
 mod external_agents;
 mod file_errors;

@@ -125,6 +125,10 @@ impl Watcher {
                 }
             };
             for dirty in dirty {
+                // While a hub cannot be reached, each read takes seconds until it fails.
+                if self.context.stop.is_cancelled() {
+                    return;
+                }
                 match dirty {
                     Dirty::Board(which) => drop(self.board.read(which).await),
                     Dirty::Roster => self.team.read().await,

@@ -1,9 +1,11 @@
 //! The event bus: many senders, one receiver. If the queue is full, deltas ([`EventKind::is_delta`]: pieces of output)
 //! are dropped; all other events wait for space.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::event::{BoardEvent, Event, EventKind};
 use crate::domain::redact::Redactor;
@@ -30,6 +32,8 @@ pub struct EventSender {
 struct Listener {
     wants: fn(&EventKind) -> bool,
     out: mpsc::Sender<EventKind>,
+    /// The number of copies that were dropped.
+    dropped: Arc<AtomicUsize>,
 }
 
 /// The receiving end of the event bus. Unlike the sending end, it cannot be cloned.
@@ -69,19 +73,28 @@ impl EventSender {
         wants: fn(&EventKind) -> bool,
         out: mpsc::Sender<EventKind>,
     ) -> EventSender {
-        let listener = Some(Listener { wants, out });
+        let listener = Some(Listener {
+            wants,
+            out,
+            dropped: Arc::default(),
+        });
         EventSender { listener, ..self }
     }
 
     /// Returns this sender with a relay to other hosts, which gets a copy of each published event that `wants` selects, also
-    /// of deltas. If the queue `out` is full, the copy is dropped.
+    /// of deltas. If the queue `out` is full, the copy is dropped, and counted in `dropped`.
     #[must_use]
     pub fn with_relay(
         self,
         wants: fn(&EventKind) -> bool,
         out: mpsc::Sender<EventKind>,
+        dropped: Arc<AtomicUsize>,
     ) -> EventSender {
-        let relay = Some(Listener { wants, out });
+        let relay = Some(Listener {
+            wants,
+            out,
+            dropped,
+        });
         EventSender { relay, ..self }
     }
 
@@ -149,7 +162,10 @@ impl EventSender {
 
 fn copy_to(listener: Option<&Listener>, kind: &EventKind) {
     if let Some(listener) = listener.filter(|l| (l.wants)(kind)) {
-        let _ = listener.out.try_send(kind.clone());
+        // A queue without a receiver is not full: its end was chosen.
+        if let Err(TrySendError::Full(_)) = listener.out.try_send(kind.clone()) {
+            listener.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -193,6 +209,25 @@ mod tests {
             seen.last().unwrap().kind,
             EventKind::Crew(CrewEvent::AllIdle)
         );
+    }
+
+    #[tokio::test]
+    async fn copies_that_a_full_relay_drops_are_counted() {
+        let (event_sender, _events) = bus(|| Timestamp(1.0));
+        let (out, mut copies) = mpsc::channel(2);
+        let dropped = Arc::<AtomicUsize>::default();
+        let event_sender = event_sender.with_relay(EventKind::is_delta, out, Arc::clone(&dropped));
+        let delta = || AgentEvent::TextDelta { text: "x".into() }.of(Name::lead());
+        for _ in 0..5 {
+            event_sender.publish(delta()).await;
+            let other = EventKind::Crew(CrewEvent::AllIdle);
+            event_sender.publish(other).await;
+        }
+        assert_eq!(dropped.load(Ordering::Relaxed), 3);
+        assert_eq!(copies.try_recv(), Ok(delta()));
+        drop(copies);
+        event_sender.publish(delta()).await;
+        assert_eq!(dropped.load(Ordering::Relaxed), 3);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -15,6 +15,8 @@ use crate::process::blocking::{self, BlockingCommand, CommandOutput};
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for a fetch, and for a push with the hooks of the user.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
+/// Maximum number of refs that one git command fetches. The length of a command line is limited.
+const REFSPECS_MAX: usize = 500;
 
 /// Settings for a fetch: git checks the objects before it accepts them, and downloads from no other address that the
 /// remote names.
@@ -102,13 +104,13 @@ impl Git {
         Ok(found.collect())
     }
 
-    /// Fetches `refspec` and nothing else: no tags, no submodules, and no refs of git's settings for the remote. Deletes no
-    /// refs.
+    /// Fetches `refspecs` and nothing else: no tags, no submodules, and no refs of git's settings for the remote. Deletes no
+    /// refs. Does not contact the remote if there are none.
     ///
     /// # Errors
-    /// When the remote cannot be read, or has sent damaged objects.
-    pub fn fetch_shared(&self, remote: &SharedRemote, refspec: &str) -> Result<(), GitError> {
-        let fetch: [&str; 11] = [
+    /// When the remote cannot be read, lacks one of the refs, or has sent damaged objects.
+    pub fn fetch_shared(&self, remote: &SharedRemote, refspecs: &[String]) -> Result<(), GitError> {
+        let fetch: [&str; 10] = [
             "fetch",
             "--quiet",
             "--no-tags",
@@ -119,15 +121,17 @@ impl Git {
             "--refmap=",
             "--",
             remote.source.as_str(),
-            refspec,
         ];
-        let parts: [&[&str]; 2] = [FETCH_SETTINGS, &fetch];
-        let args = parts.concat();
-        let output = self.run_remote(remote, &args, TRANSFER_TIMEOUT)?;
-        if output.ended == JobExit::Code(0) {
-            return Ok(());
+        for batch in refspecs.chunks(REFSPECS_MAX) {
+            let refspecs: Vec<&str> = batch.iter().map(String::as_str).collect();
+            let parts: [&[&str]; 3] = [FETCH_SETTINGS, &fetch, &refspecs];
+            let args = parts.concat();
+            let output = self.run_remote(remote, &args, TRANSFER_TIMEOUT)?;
+            if output.ended != JobExit::Code(0) {
+                return Err(remote.failure("git fetch", &output).into());
+            }
         }
-        Err(remote.failure("git fetch", &output).into())
+        Ok(())
     }
 
     /// Pushes `refspec` and nothing else: no tags and no submodules. Without a `+` in `refspec` and without a lease in

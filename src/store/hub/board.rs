@@ -64,8 +64,8 @@ impl HubBoard {
         let mut mirror = self.mirror();
         let (from, epoch, rereads) = (mirror.sequence, mirror.epoch, mirror.rereads);
         let missed = self.failure.attempt(asked_at, || {
-            self.hub.run(move |link| async move {
-                catch_up::missed(&link, RECORDS, from, epoch, rereads).await
+            self.hub.run(move |connection| async move {
+                catch_up::missed(&connection, RECORDS, from, epoch, rereads).await
             })
         })?;
         if missed.is_complete {
@@ -226,9 +226,9 @@ impl HubTransaction<'_> {
         let mut write = Write::new(StreamKind::Tasks, key, payload, expected, "");
         write.what = what;
         let (key, payload) = (write.key.clone(), write.payload.clone());
-        let stored = self
-            .hub
-            .run(move |link| async move { keys::write(&link, write, ANSWER_WITHIN).await });
+        let stored = self.hub.run(move |connection| async move {
+            keys::write(&connection, write, ANSWER_WITHIN).await
+        });
         let Some(sequence) = stored? else {
             self.has_conflict = true;
             return Err(HubError::Contention { what: "board" }.into());

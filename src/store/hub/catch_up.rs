@@ -63,7 +63,7 @@ impl Rereads {
 /// Returns the records after the sequence number `from`, or all if the stream may have gone back since the epoch `known`, or
 /// records hide others.
 pub(super) async fn missed(
-    link: &HubConnection,
+    connection: &HubConnection,
     which: CopiedKeys,
     from: u64,
     known: u64,
@@ -71,11 +71,11 @@ pub(super) async fn missed(
 ) -> Result<MissedRecords, HubError> {
     let (mut from, mut known) = (from, known);
     loop {
-        let epoch = link.epoch();
+        let epoch = connection.epoch();
         if known != epoch || rereads.is_due(Instant::now()) {
             from = 0;
         }
-        let records = records_after(link, which, from).await?;
+        let records = records_after(connection, which, from).await?;
         if from == 0 {
             rereads.finish(Instant::now());
         } else if records.iter().any(which.hides_others) {
@@ -85,7 +85,7 @@ pub(super) async fn missed(
             }
         }
         // A part of the records may come from before a change of the epoch.
-        if epoch == link.epoch() {
+        if epoch == connection.epoch() {
             return Ok(MissedRecords {
                 records,
                 is_complete: from == 0,
@@ -100,7 +100,7 @@ pub(super) async fn missed(
 /// Returns the records after the sequence number `from`, up to the last one. A reader that stops earlier may miss a key:
 /// its old record is already gone, and the new one comes later.
 async fn records_after(
-    link: &HubConnection,
+    connection: &HubConnection,
     which: CopiedKeys,
     from: u64,
 ) -> Result<Vec<Stored>, HubError> {
@@ -108,16 +108,16 @@ async fn records_after(
         kind, keys, most, ..
     } = which;
     if from == 0 {
-        return reads::read_current(link, kind, keys, Range::LastOfEach, most).await;
+        return reads::read_current(connection, kind, keys, Range::LastOfEach, most).await;
     }
     let mut all = Vec::new();
     let mut next = from + 1;
-    while let Some(message) = keys::next(link, kind, keys, next).await? {
+    while let Some(message) = keys::next(connection, kind, keys, next).await? {
         next = message.sequence + 1;
         all.push(message);
         if all.len() == SINGLE_READS_MAX {
             let range = Range::From(next);
-            all.append(&mut reads::read_current(link, kind, keys, range, most).await?);
+            all.append(&mut reads::read_current(connection, kind, keys, range, most).await?);
             break;
         }
     }

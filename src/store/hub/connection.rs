@@ -155,8 +155,8 @@ impl Hub {
         T: Send + 'static,
         F: Future<Output = Result<T, HubError>> + Send + 'static,
     {
-        let (handle, link) = self.link()?;
-        wait_for(&handle, work(link))
+        let (handle, connection) = self.connection()?;
+        wait_for(&handle, work(connection))
     }
 
     /// Runs `work` on the thread of the connection until it ends or is aborted.
@@ -170,8 +170,8 @@ impl Hub {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (handle, link) = self.link()?;
-        Ok(handle.spawn(work(link)).abort_handle())
+        let (handle, connection) = self.connection()?;
+        Ok(handle.spawn(work(connection)).abort_handle())
     }
 
     /// Runs `work` on the thread of the connection without waiting for it. Does nothing if there is no connection. May be
@@ -180,8 +180,8 @@ impl Hub {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        if let Some((handle, link)) = self.connected() {
-            handle.spawn(work(link));
+        if let Some((handle, connection)) = self.connected() {
+            handle.spawn(work(connection));
         }
     }
 
@@ -192,11 +192,11 @@ impl Hub {
     }
 
     fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
-        let (runtime, link) = self.inner.connected.get()?;
-        Some((runtime.handle().clone(), Arc::clone(link)))
+        let (runtime, connection) = self.inner.connected.get()?;
+        Some((runtime.handle().clone(), Arc::clone(connection)))
     }
 
-    fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
+    fn connection(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
         if let Some(connected) = self.connected() {
             return Ok(connected);
         }
@@ -210,7 +210,7 @@ impl Hub {
             return Err(error);
         }
         let began = Instant::now();
-        let (runtime, link) = match start(self.inner.settings.clone()) {
+        let (runtime, connection) = match start(self.inner.settings.clone()) {
             Ok(started) => started,
             Err(error) => {
                 *failed = Some((began, error.clone()));
@@ -219,8 +219,8 @@ impl Hub {
         };
         let handle = runtime.handle().clone();
         // Only this function sets it, and holds the lock.
-        let _ = self.inner.connected.set((runtime, Arc::clone(&link)));
-        Ok((handle, link))
+        let _ = self.inner.connected.set((runtime, Arc::clone(&connection)));
+        Ok((handle, connection))
     }
 }
 
@@ -237,7 +237,7 @@ fn start(settings: HubSettings) -> Result<(Runtime, Arc<HubConnection>), HubErro
             why: why.to_string(),
         })?;
     match wait_for(runtime.handle(), connect(settings)) {
-        Ok(link) => Ok((runtime, Arc::new(link))),
+        Ok(connection) => Ok((runtime, Arc::new(connection))),
         Err(error) => {
             // Another runtime may own this thread, so the runtime must not be waited for.
             runtime.shutdown_background();
@@ -289,7 +289,7 @@ impl HubConnection {
             return Err(error);
         }
         let (key, began) = (self.key.as_ref(), Instant::now());
-        let denial = || self.denial(kind, "", began);
+        let denial = |of| self.denial(of, "", began);
         let opening = streams::open(
             &self.jetstream,
             &self.settings,

@@ -53,11 +53,11 @@ pub(super) fn publish(hub: &Hub, host: &HostName, events: &[EventKind]) -> Resul
     if events.is_empty() {
         return Ok(());
     }
-    let limit = hub.run(|link| async move { Ok(link.client.max_payload()) })?;
+    let limit = hub.run(|connection| async move { Ok(connection.client.max_payload()) })?;
     let batches = batches(events, limit.saturating_sub(HEADERS_MAX))?;
     let host = host.clone();
-    hub.run(move |link| async move {
-        let mut published = link.published.lock().await;
+    hub.run(move |connection| async move {
+        let mut published = connection.published.lock().await;
         let done = published.begin(&host, &batches);
         for batch in batches.into_iter().skip(done) {
             let Some(id) = published.next(&host) else {
@@ -66,7 +66,7 @@ pub(super) fn publish(hub: &Hub, host: &HostName, events: &[EventKind]) -> Resul
             let (kind, anything) = (StreamKind::Events, Expected::Anything);
             let mut write = Write::new(kind, host_key(&host), batch, anything, "an event");
             write.id = id.text();
-            let written = keys::write(&link, write, ANSWER_WITHIN).await;
+            let written = keys::write(&connection, write, ANSWER_WITHIN).await;
             let result = match &written {
                 Ok(_) => BatchResult::Stored,
                 Err(HubError::NoAnswer { .. }) => BatchResult::Unknown,
@@ -170,8 +170,8 @@ pub(super) fn follow(
 ) -> Result<Box<dyn Send>, StoreError> {
     let own = host_key(own);
     // The reader must see what is stored after this function has returned.
-    let reader = hub.run(move |link| async move {
-        let info = stream_info(&link).await?;
+    let reader = hub.run(move |connection| async move {
+        let info = stream_info(&connection).await?;
         let is_from_first = from == EventStart::FirstKept;
         Ok(EventReader {
             own,
@@ -198,26 +198,26 @@ pub(super) fn follow(
                 report(events);
             }
         })?;
-    let task = hub.spawn(move |link| read_all(link, reader, sender))?;
+    let task = hub.spawn(move |connection| read_all(connection, reader, sender))?;
     Ok(Box::new(RunningReader { is_stopped, task }))
 }
 
 /// Returns the state of the stream, which is created if it is missing.
-async fn stream_info(link: &HubConnection) -> Result<Info, HubError> {
+async fn stream_info(connection: &HubConnection) -> Result<Info, HubError> {
     let began = Instant::now();
     loop {
-        let stream = link.stream(StreamKind::Events).await?;
+        let stream = connection.stream(StreamKind::Events).await?;
         let error = match stream.get_info().await {
             Ok(info) => return Ok(info),
             Err(error) => error,
         };
         if keys::is_gone(&error) {
-            link.forget_stream(StreamKind::Events).await;
+            connection.forget_stream(StreamKind::Events).await;
         }
-        let subject = link.subject(StreamKind::Events, ">");
-        link.check_permission(StreamKind::Events, &subject, began)?;
+        let subject = connection.subject(StreamKind::Events, ">");
+        connection.check_permission(StreamKind::Events, &subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
+            return Err(connection.no_answer(ANSWER_WITHIN, error.to_string()));
         }
         tokio::time::sleep(RESTART).await;
     }
@@ -251,7 +251,7 @@ impl EventReader {
     /// Returns the events in the message with this sequence number; `None` if there is nothing to report.
     fn read(
         &mut self,
-        link: &HubConnection,
+        connection: &HubConnection,
         message: &jetstream::Message,
         (sequence, stored_at): (u64, Timestamp),
     ) -> Option<HostEvents> {
@@ -259,7 +259,7 @@ impl EventReader {
             self.seen.expect_all();
         }
         self.next = sequence + 1;
-        let stored = stored::from_consumer(link, StreamKind::Events, message, sequence);
+        let stored = stored::from_consumer(connection, StreamKind::Events, message, sequence);
         if stored.is_unsigned || stored.key == self.own {
             return None;
         }
@@ -296,15 +296,15 @@ fn parse(payload: &[u8]) -> (Vec<EventKind>, bool) {
 
 /// Reads events until the receiver is gone.
 async fn read_all(
-    link: Arc<HubConnection>,
+    connection: Arc<HubConnection>,
     mut reader: EventReader,
     out: mpsc::Sender<HostEvents>,
 ) {
-    let mut doubts = link.doubts();
+    let mut doubts = connection.doubts();
     while !out.is_closed() {
         doubts.borrow_and_update();
         let result = tokio::select! {
-            result = read_once(&link, &mut reader, &out) => result,
+            result = read_once(&connection, &mut reader, &out) => result,
             // The consumer may be gone, and its request would not be answered.
             _ = doubts.changed() => Ok(()),
         };
@@ -318,16 +318,16 @@ async fn read_all(
 /// Reads events with one consumer, until it must be replaced. A message counts as read when its events have a place in the
 /// queue, so an aborted read loses none.
 async fn read_once(
-    link: &HubConnection,
+    connection: &HubConnection,
     reader: &mut EventReader,
     out: &mpsc::Sender<HostEvents>,
 ) -> Result<(), async_nats::Error> {
-    let stream = link.stream(StreamKind::Events).await?;
+    let stream = connection.stream(StreamKind::Events).await?;
     let info = match stream.get_info().await {
         Ok(info) => info,
         Err(error) => {
             if keys::is_gone(&error) {
-                link.forget_stream(StreamKind::Events).await;
+                connection.forget_stream(StreamKind::Events).await;
             }
             return Err(error.into());
         }
@@ -338,7 +338,7 @@ async fn read_once(
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: reader.next.max(1),
         },
-        filter_subject: link.subject(StreamKind::Events, ">"),
+        filter_subject: connection.subject(StreamKind::Events, ">"),
         ack_policy: AckPolicy::None,
         inactive_threshold: CONSUMER_LIFE,
         memory_storage: true,
@@ -364,7 +364,7 @@ async fn read_once(
             }
             let began = Instant::now();
             let place = out.reserve().await?;
-            if let Some(events) = reader.read(link, &message, (sequence, stored_at)) {
+            if let Some(events) = reader.read(connection, &message, (sequence, stored_at)) {
                 place.send(events);
             }
             // The rest of the request may have expired meanwhile.

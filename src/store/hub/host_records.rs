@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::connection::HubConnection;
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Stored, Write};
-use super::lease::{self, LeaseHolder};
+use super::lease_holder::{LeaseHolder, holder_in};
 use super::reads::{self, Range};
 use super::streams::StreamKind;
 use crate::domain::host::{HOSTS_MAX, HostInfo, HostKind, HostName, HostPresence, HostState};
@@ -86,7 +86,7 @@ impl HostMirror {
             }
             StreamKind::Leases if stored.sequence > host.lease_sequence => {
                 host.lease_sequence = stored.sequence;
-                host.holder = lease::holder_in(&stored.payload);
+                host.holder = holder_in(&stored.payload);
                 host.received_at = Instant::now();
                 host.is_loss_confirmed = false;
             }
@@ -187,25 +187,25 @@ impl MirroredHost {
 }
 
 /// Reads all hosts.
-pub(super) async fn read_all(link: &HubConnection) -> Result<HostMirror, HubError> {
+pub(super) async fn read_all(connection: &HubConnection) -> Result<HostMirror, HubError> {
     let mut mirror = HostMirror::default();
     // In this order: a host first acquires its lease and then writes its record, so a record without a lease is one of a
     // host that is lost or is just leaving.
     for kind in [StreamKind::State, StreamKind::Leases] {
         let range = Range::LastOfEach;
-        let all = reads::read_current(link, kind, HOST_KEYS, range, MESSAGES_MAX).await?;
+        let all = reads::read_current(connection, kind, HOST_KEYS, range, MESSAGES_MAX).await?;
         for stored in &all {
             mirror.apply(kind, stored);
         }
     }
-    confirm_lost(link, &mut mirror).await?;
+    confirm_lost(connection, &mut mirror).await?;
     Ok(mirror)
 }
 
 /// Reads the records of hosts again that look lost: a host may have marked itself as left before its lease ended, and a new
 /// session may have begun.
 pub(super) async fn confirm_lost(
-    link: &HubConnection,
+    connection: &HubConnection,
     mirror: &mut HostMirror,
 ) -> Result<(), HubError> {
     let lost: Vec<String> = mirror.unconfirmed().cloned().collect();
@@ -213,7 +213,7 @@ pub(super) async fn confirm_lost(
         let key = format!("{HOST}{name}");
         let mut session = mirror.lost_session(&name);
         while let Some(lost) = session.take() {
-            match keys::read(link, StreamKind::State, &key).await? {
+            match keys::read(connection, StreamKind::State, &key).await? {
                 Some(record) => mirror.apply(StreamKind::State, &record),
                 None => {
                     mirror.hosts.remove(&name);
@@ -221,7 +221,7 @@ pub(super) async fn confirm_lost(
             }
             // A new session has a lease before it has a record.
             if mirror.lost_session(&name).is_some_and(|new| new != lost) {
-                if let Some(lease) = keys::read(link, StreamKind::Leases, &key).await? {
+                if let Some(lease) = keys::read(connection, StreamKind::Leases, &key).await? {
                     mirror.apply(StreamKind::Leases, &lease);
                 }
                 session = mirror.lost_session(&name);
@@ -236,17 +236,17 @@ pub(super) async fn confirm_lost(
 
 /// Stores the record of a session again if it is missing, damaged or of another session, while the session holds the lease.
 pub(super) async fn restore(
-    link: &HubConnection,
+    connection: &HubConnection,
     key: &str,
     own: &HostState,
 ) -> Result<(), HubError> {
-    let record = keys::read(link, StreamKind::State, key).await?;
+    let record = keys::read(connection, StreamKind::State, key).await?;
     let found = record.as_ref().and_then(record_in);
     if found.is_some_and(|found| found.session == own.session) {
         return Ok(());
     }
-    let lease = keys::read(link, StreamKind::Leases, key).await?;
-    let holder = lease.and_then(|lease| lease::holder_in(&lease.payload));
+    let lease = keys::read(connection, StreamKind::Leases, key).await?;
+    let holder = lease.and_then(|lease| holder_in(&lease.payload));
     if holder.is_none_or(|holder| holder.session != own.session) {
         return Ok(());
     }
@@ -256,19 +256,19 @@ pub(super) async fn restore(
     let expected = Expected::Key(record.map_or(0, |record| record.sequence));
     let write = Write::new(StreamKind::State, key.into(), payload, expected, "the host");
     // Another record that was stored meanwhile is checked the next time.
-    keys::write(link, write, ANSWER_WITHIN).await?;
+    keys::write(connection, write, ANSWER_WITHIN).await?;
     Ok(())
 }
 
 /// Marks a host as left, unless another session has the name.
 pub(super) async fn mark_left(
-    link: &HubConnection,
+    connection: &HubConnection,
     key: &str,
     session: &str,
     within: Duration,
 ) -> Result<(), HubError> {
     loop {
-        let Some(record) = keys::read(link, StreamKind::State, key).await? else {
+        let Some(record) = keys::read(connection, StreamKind::State, key).await? else {
             return Ok(());
         };
         let Some(mut state) = record_in(&record).filter(|s| s.session == session) else {
@@ -282,7 +282,7 @@ pub(super) async fn mark_left(
         let (kind, expected) = (StreamKind::State, Expected::Key(record.sequence));
         let write = Write::new(kind, key.into(), payload, expected, "the host");
         // An update of the record may have been on its way.
-        if keys::write(link, write, within).await?.is_some() {
+        if keys::write(connection, write, within).await?.is_some() {
             return Ok(());
         }
     }
@@ -299,16 +299,16 @@ pub(super) fn oldest_absent(hosts: &[HostState]) -> Option<&HostState> {
 }
 
 /// Removes the record of a host, unless it is one of another session now.
-pub(super) async fn remove(link: &HubConnection, host: &HostState) -> Result<(), HubError> {
+pub(super) async fn remove(connection: &HubConnection, host: &HostState) -> Result<(), HubError> {
     let (kind, key) = (StreamKind::State, host_key(&host.info.name));
-    let Some(record) = keys::read(link, kind, &key).await? else {
+    let Some(record) = keys::read(connection, kind, &key).await? else {
         return Ok(());
     };
     if record_in(&record).is_none_or(|found| found.session != host.session) {
         return Ok(());
     }
     // A later record has a higher sequence number, and stays.
-    keys::purge(link, kind, &key, record.sequence + 1).await?;
+    keys::purge(connection, kind, &key, record.sequence + 1).await?;
     Ok(())
 }
 

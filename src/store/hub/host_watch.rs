@@ -96,8 +96,8 @@ pub(super) fn start(hub: &Hub, report: HostReport) -> Result<Box<dyn Send>, Stor
     for kind in [StreamKind::State, StreamKind::Leases] {
         let first = watch::next_sequence(hub, kind)?;
         let (wake, arrived) = (wake.clone(), Arc::clone(&arrived));
-        let following = hub.spawn(move |link| {
-            let reader = Arc::clone(&link);
+        let following = hub.spawn(move |connection| {
+            let reader = Arc::clone(&connection);
             let on_change = move |change: StreamChange<'_>| {
                 let is_urgent = match change {
                     StreamChange::Message(message) => take(&reader, kind, message, &arrived),
@@ -115,7 +115,7 @@ pub(super) fn start(hub: &Hub, report: HostReport) -> Result<Box<dyn Send>, Stor
                 keys: HOST_KEYS,
                 is_headers_only: false,
             };
-            watch::follow(link, kind, keys, first, on_change)
+            watch::follow(connection, kind, keys, first, on_change)
         })?;
         running.tasks.push(following);
     }
@@ -129,7 +129,7 @@ pub(super) fn start(hub: &Hub, report: HostReport) -> Result<Box<dyn Send>, Stor
 /// Adds a message to those that have arrived. Returns whether it can be a change that is to be reported at once. The
 /// renewals of leases are none, and a new holder stores its record next.
 fn take(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     message: &jetstream::Message,
     arrived: &Mutex<ArrivedMessages>,
@@ -138,7 +138,7 @@ fn take(
         lock(arrived).miss(kind);
         return true;
     };
-    let stored = stored::from_consumer(link, kind, message, sequence);
+    let stored = stored::from_consumer(connection, kind, message, sequence);
     let is_urgent = kind != StreamKind::Leases || stored.payload.is_empty();
     lock(arrived).add(kind, stored);
     is_urgent
@@ -162,7 +162,8 @@ impl WatchedHosts {
         if is_incomplete || is_overdue || self.next_read <= now {
             // Until the hub has answered.
             self.next_read = now;
-            let read = hub.run(|link| async move { host_records::read_all(&link).await })?;
+            let read =
+                hub.run(|connection| async move { host_records::read_all(&connection).await })?;
             self.mirror.replace(read);
             self.next_read = Instant::now() + READ_AGAIN;
         }
@@ -173,8 +174,8 @@ impl WatchedHosts {
         }
         if self.mirror.has_unconfirmed() {
             let mut mirror = self.mirror.clone();
-            self.mirror = hub.run(move |link| async move {
-                host_records::confirm_lost(&link, &mut mirror).await?;
+            self.mirror = hub.run(move |connection| async move {
+                host_records::confirm_lost(&connection, &mut mirror).await?;
                 Ok(mirror)
             })?;
         }

@@ -17,7 +17,8 @@ use super::events;
 use super::host_records::{self, LEAD_KEY, host_key};
 use super::host_watch;
 use super::keys;
-use super::lease::{Attempt, Lease, LeaseEnding, LeaseHolder, RENEWALS};
+use super::lease::{Attempt, Lease, LeaseEnding, RENEWALS};
+use super::lease_holder::LeaseHolder;
 use super::outage;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
@@ -52,7 +53,7 @@ impl HostStore for HubHosts {
     fn hosts(&self) -> Result<Vec<HostState>, StoreError> {
         let hosts = self
             .0
-            .run(|link| async move { host_records::read_all(&link).await })?;
+            .run(|connection| async move { host_records::read_all(&connection).await })?;
         Ok(hosts.states())
     }
 
@@ -124,7 +125,7 @@ impl HubHosts {
         let kept = Arc::clone(&record);
         let keeping = self
             .0
-            .spawn(move |link| keep_record(link, kept, life / RENEWALS))?;
+            .spawn(move |connection| keep_record(connection, kept, life / RENEWALS))?;
         let session = HubHostSession {
             hub: self.0.clone(),
             record,
@@ -169,8 +170,9 @@ impl HubHosts {
             let text = format!("the crew has {HOSTS_MAX} hosts, the maximum: stop one of them");
             return Err(StoreError::TooLong(text));
         };
-        self.0
-            .run(move |link| async move { host_records::remove(&link, &oldest).await })?;
+        self.0.run(
+            move |connection| async move { host_records::remove(&connection, &oldest).await },
+        )?;
         Ok(())
     }
 }
@@ -232,14 +234,14 @@ impl SessionRecord {
 }
 
 /// Stores the record of a session again whenever it is not its own, until the session is lost.
-async fn keep_record(link: Arc<HubConnection>, record: Arc<SessionRecord>, pause: Duration) {
+async fn keep_record(connection: Arc<HubConnection>, record: Arc<SessionRecord>, pause: Duration) {
     loop {
         tokio::time::sleep(pause).await;
         if record.is_lost.load(Ordering::SeqCst) {
             return;
         }
         // Without an answer, the record is checked again later.
-        let _ = host_records::restore(&link, &record.key, &record.state()).await;
+        let _ = host_records::restore(&connection, &record.key, &record.state()).await;
     }
 }
 
@@ -283,9 +285,9 @@ impl HubHostSession {
         let began = Instant::now();
         for attempt in 0.. {
             let key = self.record.key.clone();
-            let found = self
-                .hub
-                .run(move |link| async move { keys::read(&link, StreamKind::State, &key).await })?;
+            let found = self.hub.run(move |connection| async move {
+                keys::read(&connection, StreamKind::State, &key).await
+            })?;
             let other = found.as_ref().and_then(host_records::record_in);
             let is_replaced = other.is_some_and(|o| o.session != self.record.claim.session);
             // A slow write of an earlier session must not replace the record of a later one.
@@ -333,10 +335,10 @@ struct SessionEnding {
 
 impl SessionEnding {
     /// Marks the host as left before its leases end, so that others do not see it as lost.
-    async fn run(self, link: Arc<HubConnection>) {
-        let leaving = host_records::mark_left(&link, &self.key, &self.session, LEAVE_WITHIN);
+    async fn run(self, connection: Arc<HubConnection>) {
+        let leaving = host_records::mark_left(&connection, &self.key, &self.session, LEAVE_WITHIN);
         let _ = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
-        let leases = self.leases.into_iter().map(|lease| lease.run(&link));
+        let leases = self.leases.into_iter().map(|lease| lease.run(&connection));
         futures::future::join_all(leases).await;
     }
 }
@@ -361,8 +363,8 @@ impl HostSession for HubHostSession {
 
     fn leave(&self) {
         if let Some(ending) = self.stop() {
-            let _ = self.hub.run(move |link| async move {
-                ending.run(link).await;
+            let _ = self.hub.run(move |connection| async move {
+                ending.run(connection).await;
                 Ok(())
             });
         }
@@ -373,7 +375,8 @@ impl HostSession for HubHostSession {
 impl Drop for HubHostSession {
     fn drop(&mut self) {
         if let Some(ending) = self.stop() {
-            self.hub.spawn_if_connected(move |link| ending.run(link));
+            self.hub
+                .spawn_if_connected(move |connection| ending.run(connection));
         }
     }
 }

@@ -275,7 +275,7 @@ fn record_of_a_host_is_removed_only_unchanged() {
     let remove = |host: HostState| {
         let removed = hosts
             .0
-            .run(move |link| async move { host_records::remove(&link, &host).await });
+            .run(move |connection| async move { host_records::remove(&connection, &host).await });
         removed.unwrap();
     };
     remove(old);
@@ -298,7 +298,7 @@ fn damaged_record_is_replaced_and_its_host_stays_present() {
         let within = keys::ANSWER_WITHIN;
         let written = other
             .0
-            .run(move |link| async move { keys::write(&link, write, within).await });
+            .run(move |connection| async move { keys::write(&connection, write, within).await });
         written.unwrap();
     };
     damage();

@@ -20,7 +20,7 @@ const ABANDONED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Returns the size in bytes of the largest message that the server accepts.
 pub(super) fn message_limit(hub: &Hub) -> Result<usize, HubError> {
-    hub.run(|link| async move { Ok(link.client.max_payload()) })
+    hub.run(|connection| async move { Ok(connection.client.max_payload()) })
 }
 
 /// Returns the maximum size of the content of a message, in bytes.
@@ -75,8 +75,9 @@ impl ImportUpload {
         for (number, part) in self.parts.iter().enumerate() {
             let (kind, key) = (StreamKind::Tasks, part_key(&self.key, number));
             let write = Write::new(kind, key, part.clone(), Expected::Anything, what);
-            let sequence =
-                hub.run(move |link| async move { keys::write(&link, write, ANSWER_WITHIN).await })?;
+            let sequence = hub.run(move |connection| async move {
+                keys::write(&connection, write, ANSWER_WITHIN).await
+            })?;
             // A write that expects nothing has no conflict.
             stored.extend(sequence);
         }
@@ -120,16 +121,16 @@ pub(super) fn empty(hub: &Hub, import: &LeftoverImport) -> Result<bool, StoreErr
         .map(|key| write(key, Vec::new(), Expected::Anything))
         .collect();
     let is_abandoned = import.is_abandoned;
-    Ok(hub.run(move |link| async move {
+    Ok(hub.run(move |connection| async move {
         if !is_abandoned
-            && keys::write(&link, closing, ABANDONED_WITHIN)
+            && keys::write(&connection, closing, ABANDONED_WITHIN)
                 .await?
                 .is_none()
         {
             return Ok(false);
         }
         for part in parts {
-            keys::write(&link, part, ABANDONED_WITHIN).await?;
+            keys::write(&connection, part, ABANDONED_WITHIN).await?;
         }
         Ok(true)
     })?)

@@ -76,20 +76,20 @@ impl Write {
 /// repeated with the same id until `within` has passed. Fails with [`HubError::NoAnswer`] if the message may have been
 /// stored, but has been replaced already.
 pub(super) async fn write(
-    link: &HubConnection,
+    connection: &HubConnection,
     mut write: Write,
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
-    let mut stream = link.stream(write.kind).await?;
-    let subject = link.subject(write.kind, &write.key);
+    let mut stream = connection.stream(write.kind).await?;
+    let subject = connection.subject(write.kind, &write.key);
     let message = PublishMessage::build().message_id(&write.id);
-    let message = stored::sign(link, message, &subject, &write.id, &write.payload);
+    let message = stored::sign(connection, message, &subject, &write.id, &write.payload);
     let mut message = message.payload(std::mem::take(&mut write.payload).into());
     message = match write.expected {
         Expected::Anything => message,
         Expected::Key(sequence) => message.expected_last_subject_sequence(sequence),
         Expected::Keys(keys, sequence) => {
-            let subjects = link.subject(write.kind, keys);
+            let subjects = connection.subject(write.kind, keys);
             let message = message.expected_last_subject_sequence(sequence);
             message.header(EXPECTED_SUBJECTS, subjects.as_str())
         }
@@ -100,20 +100,20 @@ pub(super) async fn write(
     }
     let (began, asked_at) = (Instant::now(), BootTime::now());
     loop {
-        let is_connected = link.wait_until_connected(began + within).await;
+        let is_connected = connection.wait_until_connected(began + within).await;
         // A machine that has slept must not send what its host may no longer do.
         if !is_connected || asked_at.elapsed() >= within {
             let why = "the connection was lost".to_string();
             return Err(if write.may_be_stored {
-                link.no_answer(within, why)
+                connection.no_answer(within, why)
             } else {
                 HubError::Unreachable {
-                    hub: link.name.clone(),
+                    hub: connection.name.clone(),
                     why,
                 }
             });
         }
-        let published = match link
+        let published = match connection
             .jetstream
             .send_publish(subject.clone(), message.clone())
             .await
@@ -125,25 +125,25 @@ pub(super) async fn write(
             Ok(acknowledged) => return Ok(Some(acknowledged.sequence)),
             Err(error) if is_conflict(&error) => {
                 return if write.may_be_stored {
-                    find_stored(link, &write, within).await
+                    find_stored(connection, &write, within).await
                 } else {
                     Ok(None)
                 };
             }
             Err(error) => error,
         };
-        if let Some(why) = link.denial(write.kind, &subject, began) {
-            let hub = link.name.clone();
+        if let Some(why) = connection.denial(write.kind, &subject, began) {
+            let hub = connection.name.clone();
             return Err(if write.may_be_stored {
-                link.no_answer(within, why)
+                connection.no_answer(within, why)
             } else {
                 HubError::Denied { hub, why }
             });
         }
-        if let Err(rejected) = check_temporary(link, write.kind, &error, &write.what) {
+        if let Err(rejected) = check_temporary(connection, write.kind, &error, &write.what) {
             // The rejection does not tell about the earlier requests.
             return Err(if write.may_be_stored {
-                link.no_answer(within, rejected.to_string())
+                connection.no_answer(within, rejected.to_string())
             } else {
                 rejected
             });
@@ -152,12 +152,12 @@ pub(super) async fn write(
         // Without a stream that accepts it, the message is not stored.
         write.may_be_stored |= !is_missing;
         if began.elapsed() >= within {
-            return Err(link.no_answer(within, error.to_string()));
+            return Err(connection.no_answer(within, error.to_string()));
         }
         tokio::time::sleep(PAUSE).await;
         if is_missing && stream.get_info().await.is_err_and(|why| is_gone(&why)) {
-            link.forget_stream(write.kind).await;
-            stream = link.stream(write.kind).await?;
+            connection.forget_stream(write.kind).await;
+            stream = connection.stream(write.kind).await?;
         }
     }
 }
@@ -171,12 +171,12 @@ pub(super) fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
 /// Returns the sequence number under which a write was stored by an earlier request; `None` if it was not stored. The
 /// server compares the expected state before it compares ids, so a repeated request does not tell.
 async fn find_stored(
-    link: &HubConnection,
+    connection: &HubConnection,
     write: &Write,
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
     let is_own = |stored: &Stored| stored.id == write.id && !stored.is_unsigned;
-    let stored = read(link, write.kind, &write.key).await?;
+    let stored = read(connection, write.kind, &write.key).await?;
     if let Some(own) = &stored
         && is_own(own)
     {
@@ -185,19 +185,23 @@ async fn find_stored(
     if let Expected::Keys(keys, last) = write.expected {
         let is_old = stored.is_none_or(|stored| stored.sequence <= last);
         // The write would be the last one of its key, so another one of the keys came before it.
-        if is_old && next(link, write.kind, keys, last + 1).await?.is_some() {
+        if is_old
+            && next(connection, write.kind, keys, last + 1)
+                .await?
+                .is_some()
+        {
             return Ok(None);
         }
     }
     if let Expected::Stream(last) = write.expected {
         // Only this write or the one that came before it can have the next sequence number.
-        match next(link, write.kind, ">", last + 1).await? {
+        match next(connection, write.kind, ">", last + 1).await? {
             Some(stored) if is_own(&stored) => return Ok(Some(stored.sequence)),
             Some(stored) if stored.sequence == last + 1 => return Ok(None),
             Some(_) | None => {}
         }
     }
-    Err(link.no_answer(within, "another change followed".into()))
+    Err(connection.no_answer(within, "another change followed".into()))
 }
 
 /// Returns whether the server has rejected a write because the state was not as expected.
@@ -216,15 +220,15 @@ fn cause(error: &PublishError) -> Option<&jetstream::Error> {
 
 /// Fails if repeating the write is useless.
 fn check_temporary(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     error: &PublishError,
     what: &str,
 ) -> Result<(), HubError> {
-    let (hub, why) = (link.name.clone(), error.to_string());
+    let (hub, why) = (connection.name.clone(), error.to_string());
     let too_large = || HubError::TooLarge {
         what: what.into(),
-        limit: link.client.max_payload(),
+        limit: connection.client.max_payload(),
     };
     match error.kind() {
         PublishErrorKind::MaxPayloadExceeded => return Err(too_large()),
@@ -243,7 +247,7 @@ fn check_temporary(
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => Err(too_large()),
         ErrorCode::STREAM_STORE_FAILED => Err(HubError::Full {
             hub,
-            stream: streams::name(&link.settings.address.crew, kind),
+            stream: streams::name(&connection.settings.address.crew, kind),
             why: cause.to_string(),
             remedy: kind.full_remedy(),
         }),
@@ -252,7 +256,7 @@ fn check_temporary(
         | ErrorCode::INSUFFICIENT_RESOURCES
         | ErrorCode::ACCOUNT_RESOURCES_EXCEEDED => Err(HubError::Full {
             hub,
-            stream: streams::name(&link.settings.address.crew, kind),
+            stream: streams::name(&connection.settings.address.crew, kind),
             why: cause.to_string(),
             remedy: "free space on the server, or raise its limits",
         }),
@@ -275,38 +279,43 @@ enum WantedMessage {
 
 /// Returns the last message of a key; `None` if there is none. Asks the leader of the stream, so the answer is current.
 pub(super) async fn read(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
 ) -> Result<Option<Stored>, HubError> {
-    get(link, kind, &WantedMessage::LastOf(link.subject(kind, key))).await
+    get(
+        connection,
+        kind,
+        &WantedMessage::LastOf(connection.subject(kind, key)),
+    )
+    .await
 }
 
 /// Returns the first message of the keys `key` with the sequence number `from` or a higher one; `None` if there is none.
 /// `key` may be `>` for all keys.
 pub(super) async fn next(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
     from: u64,
 ) -> Result<Option<Stored>, HubError> {
     get(
-        link,
+        connection,
         kind,
-        &WantedMessage::From(link.subject(kind, key), from),
+        &WantedMessage::From(connection.subject(kind, key), from),
     )
     .await
 }
 
 async fn get(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     wanted: &WantedMessage,
 ) -> Result<Option<Stored>, HubError> {
     let began = Instant::now();
     let (WantedMessage::LastOf(subject) | WantedMessage::From(subject, _)) = wanted;
     loop {
-        let stream = link.stream(kind).await?;
+        let stream = connection.stream(kind).await?;
         let request = stream.raw_message_builder();
         let request = match wanted {
             WantedMessage::LastOf(subject) => request.last_by_subject(subject.clone()),
@@ -316,27 +325,27 @@ async fn get(
             }
         };
         let error: RawMessageError = match request.send().await {
-            Ok(message) => return Ok(Some(stored::from_stream(link, kind, &message))),
+            Ok(message) => return Ok(Some(stored::from_stream(connection, kind, &message))),
             Err(error) => error,
         };
         match error.kind() {
             RawMessageErrorKind::NoMessageFound => return Ok(None),
             RawMessageErrorKind::InvalidSubject => {
                 return Err(HubError::Rejected {
-                    hub: link.name.clone(),
+                    hub: connection.name.clone(),
                     why: error.to_string(),
                 });
             }
             RawMessageErrorKind::JetStream(cause)
                 if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
             {
-                link.forget_stream(kind).await;
+                connection.forget_stream(kind).await;
             }
             RawMessageErrorKind::JetStream(_) | RawMessageErrorKind::Other => {}
         }
-        link.check_permission(kind, subject, began)?;
+        connection.check_permission(kind, subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
+            return Err(connection.no_answer(ANSWER_WITHIN, error.to_string()));
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -344,15 +353,15 @@ async fn get(
 
 /// Removes the messages of the keys `key` whose sequence number is lower than `below`. Returns their number.
 pub(super) async fn purge(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
     below: u64,
 ) -> Result<u64, HubError> {
-    let stream = link.stream(kind).await?;
+    let stream = connection.stream(kind).await?;
     let purge = stream.purge().sequence(below);
-    let purge = purge.filter(link.subject(kind, key)).into_future();
-    let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
+    let purge = purge.filter(connection.subject(kind, key)).into_future();
+    let no_answer = |why: String| connection.no_answer(ANSWER_WITHIN, why);
     match tokio::time::timeout(ANSWER_WITHIN, purge).await {
         Ok(Ok(purged)) => Ok(purged.purged),
         Ok(Err(why)) => Err(no_answer(why.to_string())),

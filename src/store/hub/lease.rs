@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
 
 use super::super::StoreError;
@@ -17,8 +16,8 @@ use super::boot_time::BootTime;
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::lease_holder::{LeaseHolder, holder_in};
 use super::streams::StreamKind;
-use crate::domain::host::HostClaim;
 
 /// Number of renewals in the life of a lease.
 pub(super) const RENEWALS: u32 = 4;
@@ -30,47 +29,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const ENDED_LIFE: Duration = Duration::from_secs(1);
 /// Maximum time of one request that ends a lease. Without an answer, the lease expires later.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
-
-/// Who holds a lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LeaseHolder {
-    pub process: u32,
-    /// The name of the machine, or the host for whose session the lease is held; empty if it is unknown.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub host: String,
-    /// Distinguishes the leases of one process.
-    pub session: String,
-}
-
-impl LeaseHolder {
-    /// Returns this process as the session of a host.
-    pub fn for_host(claim: &HostClaim) -> LeaseHolder {
-        LeaseHolder {
-            process: std::process::id(),
-            host: claim.host.to_string(),
-            session: claim.session.clone(),
-        }
-    }
-
-    /// Returns the holder of a lease that does not say who holds it.
-    fn unknown() -> LeaseHolder {
-        LeaseHolder {
-            process: 0,
-            host: String::new(),
-            session: String::new(),
-        }
-    }
-
-    /// Returns this process as a new holder.
-    pub fn new() -> LeaseHolder {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-        LeaseHolder {
-            process: std::process::id(),
-            host: host.unwrap_or_default().trim().to_string(),
-            session: uuid::Uuid::now_v7().to_string(),
-        }
-    }
-}
 
 /// An exclusive right, until it is dropped, its holder is killed, or the hub cannot be reached for too long.
 #[derive(Debug)]
@@ -140,8 +98,8 @@ impl Lease {
         let (wanted, new) = (key.to_string(), holder.clone());
         let replaced = replaced.filter(|session| !session.is_empty());
         let replaced = replaced.map(str::to_string);
-        let acquired = hub.run(move |link| async move {
-            let found = keys::read(&link, StreamKind::Leases, &wanted).await?;
+        let acquired = hub.run(move |connection| async move {
+            let found = keys::read(&connection, StreamKind::Leases, &wanted).await?;
             let other = found
                 .as_ref()
                 .and_then(|stored| holder_in(&stored.payload))
@@ -152,7 +110,7 @@ impl Lease {
             // Fails if the lease was renewed or acquired after it was read.
             let revision = found.map_or(0, |stored| stored.sequence);
             let sent_at = BootTime::now();
-            match renewal(&link, &wanted, &new, revision, life, ANSWER_WITHIN).await? {
+            match renewal(&connection, &wanted, &new, revision, life, ANSWER_WITHIN).await? {
                 Some(revision) => Ok(Ok((revision, sent_at))),
                 None => Ok(Err(LeaseHolder::unknown())),
             }
@@ -168,7 +126,8 @@ impl Lease {
             is_lost,
         }));
         let renewed = (key.to_string(), holder.clone(), Arc::clone(&state));
-        let renewing = hub.spawn(move |link| renew(link, renewed.0, renewed.1, renewed.2))?;
+        let renewing =
+            hub.spawn(move |connection| renew(connection, renewed.0, renewed.1, renewed.2))?;
         Ok(Attempt::Acquired(Lease {
             hub: hub.clone(),
             key: key.into(),
@@ -185,8 +144,9 @@ impl Lease {
     /// When the hub does not answer.
     pub fn holder_of(hub: &Hub, key: &str) -> Result<Option<LeaseHolder>, StoreError> {
         let key = key.to_string();
-        let found =
-            hub.run(move |link| async move { keys::read(&link, StreamKind::Leases, &key).await })?;
+        let found = hub.run(move |connection| async move {
+            keys::read(&connection, StreamKind::Leases, &key).await
+        })?;
         Ok(found.and_then(|stored| holder_in(&stored.payload)))
     }
 
@@ -212,17 +172,17 @@ pub(super) struct LeaseEnding {
 impl LeaseEnding {
     /// Ends the lease, so that others can get it at once, unless another holder has it. Waits a bounded time for the hub;
     /// without an answer, the lease expires later.
-    pub async fn run(self, link: &HubConnection) {
+    pub async fn run(self, connection: &HubConnection) {
         let ending = async {
-            if end(link, &self.key, self.revision).await?.is_some() {
+            if end(connection, &self.key, self.revision).await?.is_some() {
                 return Ok(());
             }
             // The aborted renewal may have been stored.
-            let found = keys::read(link, StreamKind::Leases, &self.key).await?;
+            let found = keys::read(connection, StreamKind::Leases, &self.key).await?;
             let is_own =
                 |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(&self.holder);
             if let Some(own) = found.filter(is_own) {
-                end(link, &self.key, own.sequence).await?;
+                end(connection, &self.key, own.sequence).await?;
             }
             Ok::<(), HubError>(())
         };
@@ -250,8 +210,8 @@ impl Lease {
     pub fn release(&self) {
         if let Some(ending) = self.stop() {
             // If this fails, the lease expires later.
-            let _ = self.hub.run(move |link| async move {
-                ending.run(&link).await;
+            let _ = self.hub.run(move |connection| async move {
+                ending.run(&connection).await;
                 Ok(())
             });
         }
@@ -264,7 +224,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(ending) = self.stop() {
             self.hub
-                .spawn_if_connected(move |link| async move { ending.run(&link).await });
+                .spawn_if_connected(move |connection| async move { ending.run(&connection).await });
         }
     }
 }
@@ -273,19 +233,10 @@ fn lock(state: &Mutex<LeaseState>) -> std::sync::MutexGuard<'_, LeaseState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the holder in a stored lease; `None` for the message that ends a lease and for the mark of an expired one.
-pub(super) fn holder_in(payload: &[u8]) -> Option<LeaseHolder> {
-    if payload.is_empty() {
-        return None;
-    }
-    // A lease that cannot be read belongs to another version, and is respected.
-    Some(serde_json::from_slice(payload).unwrap_or_else(|_| LeaseHolder::unknown()))
-}
-
 /// Stores the lease with a new time to live, in place of `revision`. Returns the new revision; `None` if the lease has
 /// another revision.
 async fn renewal(
-    link: &HubConnection,
+    connection: &HubConnection,
     key: &str,
     holder: &LeaseHolder,
     revision: u64,
@@ -297,19 +248,23 @@ async fn renewal(
     let kind = StreamKind::Leases;
     let mut write = Write::new(kind, key.into(), payload, expected, "the lease");
     write.life = Some(life);
-    keys::write(link, write, within).await
+    keys::write(connection, write, within).await
 }
 
-async fn end(link: &HubConnection, key: &str, revision: u64) -> Result<Option<u64>, HubError> {
+async fn end(
+    connection: &HubConnection,
+    key: &str,
+    revision: u64,
+) -> Result<Option<u64>, HubError> {
     let (kind, expected) = (StreamKind::Leases, Expected::Key(revision));
     let mut write = Write::new(kind, key.into(), Vec::new(), expected, "the lease");
     write.life = Some(ENDED_LIFE);
-    keys::write(link, write, RELEASE_WITHIN).await
+    keys::write(connection, write, RELEASE_WITHIN).await
 }
 
 /// Renews a lease until it is lost.
 async fn renew(
-    link: Arc<HubConnection>,
+    connection: Arc<HubConnection>,
     key: String,
     holder: LeaseHolder,
     state: Arc<Mutex<LeaseState>>,
@@ -324,7 +279,7 @@ async fn renew(
         if !lock(&state).check() {
             return;
         }
-        while !renew_once(&link, &key, &holder, &state).await {
+        while !renew_once(&connection, &key, &holder, &state).await {
             if !lock(&state).check() {
                 return;
             }
@@ -334,7 +289,7 @@ async fn renew(
 
 /// Tries to renew a lease once. Returns whether it was renewed.
 async fn renew_once(
-    link: &HubConnection,
+    connection: &HubConnection,
     key: &str,
     holder: &LeaseHolder,
     state: &Mutex<LeaseState>,
@@ -345,7 +300,7 @@ async fn renew_once(
     };
     let within = life / RENEWALS;
     let sent_at = BootTime::now();
-    match renewal(link, key, holder, revision, life, within).await {
+    match renewal(connection, key, holder, revision, life, within).await {
         Ok(Some(revision)) => {
             let mut state = lock(state);
             state.revision = revision;
@@ -355,7 +310,7 @@ async fn renew_once(
         Err(_) => {}
         // Either another holder has the lease, or an earlier renewal was stored although it got no answer.
         Ok(None) => {
-            let found = keys::read(link, StreamKind::Leases, key);
+            let found = keys::read(connection, StreamKind::Leases, key);
             if let Ok(Ok(found)) = tokio::time::timeout(within, found).await {
                 let is_own =
                     |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(holder);
@@ -462,8 +417,16 @@ mod tests {
         let lease = acquire(&hub).unwrap();
         let (holder, revision) = (lease.holder.clone(), lock(&lease.state).revision);
         // A renewal that was stored, but whose answer was lost.
-        let renewed = hub.run(move |link| async move {
-            renewal(&link, "reader.bob", &holder, revision, LIFE, ANSWER_WITHIN).await
+        let renewed = hub.run(move |connection| async move {
+            renewal(
+                &connection,
+                "reader.bob",
+                &holder,
+                revision,
+                LIFE,
+                ANSWER_WITHIN,
+            )
+            .await
         });
         assert!(renewed.unwrap().is_some());
         std::thread::sleep(LIFE * 2);
@@ -480,16 +443,16 @@ mod tests {
             let key = format!("{expected:?}").replace(['(', ')'], "-");
             let write = Write::new(kind, key, b"1".to_vec(), expected, "a value");
             let other = Write::new(kind, write.key.clone(), b"2".to_vec(), expected, "a value");
-            let written = hub.run(move |link| async move {
-                let first = keys::write(&link, write.clone(), ANSWER_WITHIN).await?;
+            let written = hub.run(move |connection| async move {
+                let first = keys::write(&connection, write.clone(), ANSWER_WITHIN).await?;
                 // The answer to the first request was lost.
                 let mut again = write;
                 again.may_be_stored = true;
-                let second = keys::write(&link, again, ANSWER_WITHIN).await?;
+                let second = keys::write(&connection, again, ANSWER_WITHIN).await?;
                 Ok((
                     first,
                     second,
-                    keys::write(&link, other, ANSWER_WITHIN).await?,
+                    keys::write(&connection, other, ANSWER_WITHIN).await?,
                 ))
             });
             let (first, second, other) = written.unwrap();

@@ -107,11 +107,11 @@ impl HubMail {
         if id.len() <= ID_MAX && id.bytes().all(|b| b.is_ascii_graphic()) {
             write.id = id;
         }
-        self.hub.run(move |link| async move {
-            match keys::write(&link, write.clone(), ANSWER_WITHIN).await {
+        self.hub.run(move |connection| async move {
+            match keys::write(&connection, write.clone(), ANSWER_WITHIN).await {
                 // Read messages are kept only while there is space for them.
-                Err(HubError::Full { .. }) if remove_read(&link).await? > 0 => {
-                    keys::write(&link, write, ANSWER_WITHIN).await
+                Err(HubError::Full { .. }) if remove_read(&connection).await? > 0 => {
+                    keys::write(&connection, write, ANSWER_WITHIN).await
                 }
                 written => written,
             }
@@ -122,9 +122,9 @@ impl HubMail {
     /// Returns the messages of an inbox after the position `after`.
     fn read_all(&self, name: &Name, after: u64) -> Result<Vec<MailMessage>, StoreError> {
         let key = name.to_string();
-        let stored = self.hub.run(move |link| async move {
+        let stored = self.hub.run(move |connection| async move {
             let range = Range::From(after + 1);
-            reads::read_current(&link, StreamKind::Mail, &key, range, SEARCH_MAX).await
+            reads::read_current(&connection, StreamKind::Mail, &key, range, SEARCH_MAX).await
         })?;
         let signed = stored.iter().filter(|stored| !stored.is_unsigned);
         Ok(signed.map(parse).collect())
@@ -159,7 +159,7 @@ impl HubMail {
         let key = name.to_string();
         let stored = self
             .hub
-            .run(move |link| async move { fetch(&link, &key, after).await })?;
+            .run(move |connection| async move { fetch(&connection, &key, after).await })?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = seen.entry(name.clone()).or_default();
         let (mut upto, mut messages) = (after, Vec::<MailMessage>::new());
@@ -198,9 +198,9 @@ impl HubMail {
             (newest.sequence, newest.epoch)
         };
         let most = newest.limit.max(limit);
-        let read = self
-            .hub
-            .run(move |link| async move { read_newest(&link, from, known, most).await })?;
+        let read = self.hub.run(move |connection| async move {
+            read_newest(&connection, from, known, most).await
+        })?;
         if read.is_complete {
             newest.begin(most);
         }
@@ -219,8 +219,8 @@ impl HubMail {
         let positions = self.positions.lock();
         let mut positions = positions.unwrap_or_else(PoisonError::into_inner);
         let (from, epoch) = (positions.sequence, positions.epoch);
-        let missed = self.hub.run(move |link| async move {
-            catch_up::missed(&link, POSITIONS, from, epoch, Rereads::default()).await
+        let missed = self.hub.run(move |connection| async move {
+            catch_up::missed(&connection, POSITIONS, from, epoch, Rereads::default()).await
         })?;
         if missed.is_complete {
             *positions = Positions::default();
@@ -243,10 +243,10 @@ impl HubMail {
                 .map(|name| (name.to_string(), positions.of(name)))
                 .collect()
         };
-        let has_unread = self.hub.run(move |link| async move {
+        let has_unread = self.hub.run(move |connection| async move {
             let asked = inboxes
                 .into_iter()
-                .map(move |(name, position)| has_next(Arc::clone(&link), name, position));
+                .map(move |(name, position)| has_next(Arc::clone(&connection), name, position));
             let mut answers = futures::stream::iter(asked).buffer_unordered(ASKED_AT_ONCE);
             while let Some(has_next) = answers.next().await {
                 if has_next? {
@@ -260,10 +260,10 @@ impl HubMail {
 
     /// Counts the unread messages in one pass over all inboxes, which begins at the first unread one.
     pub fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
-        let last_of_each = self.hub.run(|link| async move {
+        let last_of_each = self.hub.run(|connection| async move {
             // Notices a stream that does not exist any more.
-            reads::last_sequence(&link, StreamKind::Mail).await?;
-            reads::last_of_each(&link, StreamKind::Mail, "*", SEARCH_MAX).await
+            reads::last_sequence(&connection, StreamKind::Mail).await?;
+            reads::last_of_each(&connection, StreamKind::Mail, "*", SEARCH_MAX).await
         })?;
         let mut positions = HashMap::new();
         let (mut first, mut last) = (u64::MAX, 0);
@@ -278,12 +278,13 @@ impl HubMail {
                 }
             }
         }
-        let counts = self.hub.run(move |link| async move {
+        let counts = self.hub.run(move |connection| async move {
             let mut counts = HashMap::<String, (usize, Timestamp)>::new();
             while first <= last {
                 let range = Range::From(first);
                 let kind = StreamKind::Mail;
-                let stored = reads::read_many(&link, kind, "*", range, COUNTED_AT_ONCE).await?;
+                let stored =
+                    reads::read_many(&connection, kind, "*", range, COUNTED_AT_ONCE).await?;
                 let Some(end) = stored.last() else {
                     break;
                 };
@@ -316,18 +317,18 @@ impl HubMail {
 
 /// Returns the first messages of an inbox after the position `after`, up to the limits of one read. Messages without a valid
 /// signature do not count for these limits.
-async fn fetch(link: &HubConnection, key: &str, after: u64) -> Result<Vec<Stored>, HubError> {
+async fn fetch(connection: &HubConnection, key: &str, after: u64) -> Result<Vec<Stored>, HubError> {
     let (mut all, mut last) = (Vec::<Stored>::new(), after);
     let (mut count, mut bytes) = (0, 0);
     while all.len() < FETCHED_MAX {
-        let Some(next) = keys::next(link, StreamKind::Mail, key, last + 1).await? else {
+        let Some(next) = keys::next(connection, StreamKind::Mail, key, last + 1).await? else {
             break;
         };
         let mut fetched = vec![next];
         if all.len() >= SINGLE_READS_MAX {
             let range = Range::From(last + 1);
             let (kind, most) = (StreamKind::Mail, FETCHED_AT_ONCE);
-            let more = reads::read_many(link, kind, key, range, most).await?;
+            let more = reads::read_many(connection, kind, key, range, most).await?;
             // Another server may be behind, and not have the first one yet.
             if !more.is_empty() {
                 fetched = more;
@@ -361,12 +362,12 @@ struct NewestRead {
 /// Returns the messages after the sequence number `from`, or the newest `most` messages if there are more, or if the stream
 /// may have gone back since the epoch `known`.
 async fn read_newest(
-    link: &HubConnection,
+    connection: &HubConnection,
     from: u64,
     known: u64,
     most: usize,
 ) -> Result<NewestRead, HubError> {
-    let epoch = link.epoch();
+    let epoch = connection.epoch();
     let mut read = NewestRead {
         messages: Vec::new(),
         is_complete: from == 0 || known != epoch,
@@ -374,17 +375,17 @@ async fn read_newest(
         epoch,
     };
     while !read.is_complete && read.messages.len() < SINGLE_READS_MAX {
-        match keys::next(link, StreamKind::Mail, "*", read.upto + 1).await? {
+        match keys::next(connection, StreamKind::Mail, "*", read.upto + 1).await? {
             Some(message) => {
                 read.upto = message.sequence;
                 read.messages.push(message);
             }
-            None if epoch == link.epoch() => return Ok(read),
+            None if epoch == connection.epoch() => return Ok(read),
             // The stream is another one.
             None => read.is_complete = true,
         }
     }
-    let last = reads::last_sequence(link, StreamKind::Mail).await?;
+    let last = reads::last_sequence(connection, StreamKind::Mail).await?;
     let first = (last + 1).saturating_sub(most as u64).max(1);
     if read.is_complete || first > read.upto + 1 {
         read.is_complete = true;
@@ -395,7 +396,7 @@ async fn read_newest(
         Range::From(read.upto + 1),
         most.saturating_add(MEANWHILE_MAX),
     );
-    let more = reads::read_current(link, StreamKind::Mail, "*", range, bound).await?;
+    let more = reads::read_current(connection, StreamKind::Mail, "*", range, bound).await?;
     read.upto = more
         .last()
         .map_or(last.max(read.upto), |last| last.sequence);
@@ -404,10 +405,14 @@ async fn read_newest(
 }
 
 /// Returns whether an inbox has a message after the position `after`. Many messages without a valid signature count as one.
-async fn has_next(link: Arc<HubConnection>, key: String, after: u64) -> Result<bool, HubError> {
+async fn has_next(
+    connection: Arc<HubConnection>,
+    key: String,
+    after: u64,
+) -> Result<bool, HubError> {
     let mut last = after;
     for _ in 0..SINGLE_READS_MAX {
-        match keys::next(&link, StreamKind::Mail, &key, last + 1).await? {
+        match keys::next(&connection, StreamKind::Mail, &key, last + 1).await? {
             None => return Ok(false),
             Some(stored) if stored.is_unsigned => last = stored.sequence,
             Some(_) => return Ok(true),
@@ -417,19 +422,19 @@ async fn has_next(link: Arc<HubConnection>, key: String, after: u64) -> Result<b
 }
 
 /// Removes the messages that their recipients have read. Returns their number.
-async fn remove_read(link: &HubConnection) -> Result<u64, HubError> {
+async fn remove_read(connection: &HubConnection) -> Result<u64, HubError> {
     let mut removed = 0;
-    let end = reads::stream_end(link, StreamKind::Mail).await?;
-    for (owner, _) in reads::last_of_each(link, StreamKind::Mail, "*", SEARCH_MAX).await? {
+    let end = reads::stream_end(connection, StreamKind::Mail).await?;
+    for (owner, _) in reads::last_of_each(connection, StreamKind::Mail, "*", SEARCH_MAX).await? {
         let key = format!("position.{owner}");
-        let stored = keys::read(link, StreamKind::State, &key).await?;
+        let stored = keys::read(connection, StreamKind::State, &key).await?;
         let position = stored.and_then(|s| serde_json::from_slice::<ReadPosition>(&s.payload).ok());
         // One that does not fit says nothing about the messages of this stream.
         let position = position.filter(|position| position.fits(end));
         let offset = position.unwrap_or_default().offset;
         if offset > 0 {
             // If an inbox cannot be emptied, another one may be.
-            let purged = keys::purge(link, StreamKind::Mail, &owner, offset + 1).await;
+            let purged = keys::purge(connection, StreamKind::Mail, &owner, offset + 1).await;
             removed += purged.unwrap_or_default();
         }
     }

@@ -17,6 +17,7 @@ mod ignored_records;
 mod import;
 mod keys;
 mod lease;
+mod lease_holder;
 mod mail;
 mod mail_records;
 mod outage;

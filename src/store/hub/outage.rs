@@ -28,7 +28,7 @@ impl Drop for RunningConnectionWatch {
 /// # Errors
 /// When the connection cannot be made.
 pub(super) fn start(hub: &Hub, report: ConnectionReport) -> Result<Box<dyn Send>, StoreError> {
-    let following = hub.spawn(move |link| follow(link.outage(), report))?;
+    let following = hub.spawn(move |connection| follow(connection.outage(), report))?;
     Ok(Box::new(RunningConnectionWatch(following)))
 }
 

@@ -68,10 +68,10 @@ impl PositionCheck {
         position: ReadPosition,
     ) -> Result<ReadPosition, StoreError> {
         let (key, known) = (name.to_string(), self.lock().end);
-        let (valid, known) = hub.run(move |link| async move {
+        let (valid, known) = hub.run(move |connection| async move {
             let known = match known {
-                Some(known) if known.covers(&position, link.epoch()) => known,
-                Some(_) | None => current_end(&link).await?,
+                Some(known) if known.covers(&position, connection.epoch()) => known,
+                Some(_) | None => current_end(&connection).await?,
             };
             let end = known.end;
             let created = end.created;
@@ -81,7 +81,7 @@ impl PositionCheck {
                     ..position
                 }
             } else {
-                let offset = last_read(&link, &key, &position, end).await?;
+                let offset = last_read(&connection, &key, &position, end).await?;
                 ReadPosition {
                     offset,
                     created,
@@ -115,8 +115,8 @@ impl PositionCheck {
             return Ok(at);
         }
         let key = name.to_string();
-        let found = hub.run(move |link| async move {
-            keys::next(&link, StreamKind::Mail, &key, sequence).await
+        let found = hub.run(move |connection| async move {
+            keys::next(&connection, StreamKind::Mail, &key, sequence).await
         })?;
         let found = found.filter(|stored| stored.sequence == sequence);
         Ok(found.map_or(0, |stored| stored.microseconds()))
@@ -124,11 +124,11 @@ impl PositionCheck {
 }
 
 /// Reads the end of the stream.
-async fn current_end(link: &HubConnection) -> Result<KnownEnd, HubError> {
+async fn current_end(connection: &HubConnection) -> Result<KnownEnd, HubError> {
     loop {
-        let (epoch, read_at) = (link.epoch(), Instant::now());
-        let end = reads::stream_end(link, StreamKind::Mail).await?;
-        if epoch == link.epoch() {
+        let (epoch, read_at) = (connection.epoch(), Instant::now());
+        let end = reads::stream_end(connection, StreamKind::Mail).await?;
+        if epoch == connection.epoch() {
             return Ok(KnownEnd {
                 end,
                 epoch,
@@ -141,7 +141,7 @@ async fn current_end(link: &HubConnection) -> Result<KnownEnd, HubError> {
 /// Returns the sequence number of the last message of an inbox that was not stored later than the last one that was read; 0
 /// if there is none.
 async fn last_read(
-    link: &HubConnection,
+    connection: &HubConnection,
     key: &str,
     position: &ReadPosition,
     end: StreamEnd,
@@ -151,7 +151,7 @@ async fn last_read(
         return Ok(end.last_sequence);
     }
     let (kind, range) = (StreamKind::Mail, Range::From(1));
-    let all = reads::read_current(link, kind, key, range, SEARCH_MAX).await?;
+    let all = reads::read_current(connection, kind, key, range, SEARCH_MAX).await?;
     let is_read = |stored: &&Stored| stored.microseconds() <= position.read_at;
     let last = all.iter().take_while(is_read).last();
     Ok(last.map_or(0, |stored| stored.sequence))

@@ -35,7 +35,7 @@ pub(super) enum Range {
 /// Returns the messages of the keys `key`, which may be `>` for all keys, in the order in which they were stored; at most
 /// `most`.
 pub(super) async fn read_many(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
     range: Range,
@@ -43,25 +43,25 @@ pub(super) async fn read_many(
 ) -> Result<Vec<Stored>, HubError> {
     let which = WantedRange {
         kind,
-        subject: link.subject(kind, key),
+        subject: connection.subject(kind, key),
         range,
         is_headers_only: false,
         most,
     };
-    deliver(link, &which, stored::from_consumer).await
+    deliver(connection, &which, stored::from_consumer).await
 }
 
 /// Returns the sequence number of the last message of each of the keys `key`, without reading the contents; at most `most`.
 /// Counts messages without a valid signature too.
 pub(super) async fn last_of_each(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
     most: usize,
 ) -> Result<Vec<(String, u64)>, HubError> {
     let which = WantedRange {
         kind,
-        subject: link.subject(kind, key),
+        subject: connection.subject(kind, key),
         range: Range::LastOfEach,
         is_headers_only: true,
         most,
@@ -70,7 +70,7 @@ pub(super) async fn last_of_each(
         let key = stored::key_of(kind, message.subject.as_str());
         (key, sequence)
     };
-    deliver(link, &which, convert).await
+    deliver(connection, &which, convert).await
 }
 
 /// Which messages a consumer delivers.
@@ -86,31 +86,31 @@ struct WantedRange {
 type ConvertDelivered<T> = fn(&HubConnection, StreamKind, &jetstream::Message, u64) -> T;
 
 async fn deliver<T: Send>(
-    link: &HubConnection,
+    connection: &HubConnection,
     which: &WantedRange,
     convert: ConvertDelivered<T>,
 ) -> Result<Vec<T>, HubError> {
     let began = Instant::now();
     let kind = which.kind;
     loop {
-        let stream = link.stream(kind).await?;
-        let error = match try_deliver(link, &stream, which, convert).await {
+        let stream = connection.stream(kind).await?;
+        let error = match try_deliver(connection, &stream, which, convert).await {
             Ok(messages) => return Ok(messages),
             Err(error) => error,
         };
         if is_gone(error.as_ref()) {
-            link.forget_stream(kind).await;
+            connection.forget_stream(kind).await;
         }
-        link.check_permission(kind, &which.subject, began)?;
+        connection.check_permission(kind, &which.subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
+            return Err(connection.no_answer(ANSWER_WITHIN, error.to_string()));
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
 async fn try_deliver<T: Send>(
-    link: &HubConnection,
+    connection: &HubConnection,
     stream: &OpenStream,
     which: &WantedRange,
     convert: ConvertDelivered<T>,
@@ -147,7 +147,7 @@ async fn try_deliver<T: Send>(
             }
             left = usize::try_from(info.pending).unwrap_or(usize::MAX);
             let sequence = info.stream_sequence;
-            all.push(convert(link, which.kind, &message, sequence));
+            all.push(convert(connection, which.kind, &message, sequence));
         }
         if all.len() == before {
             break;
@@ -163,15 +163,15 @@ async fn try_deliver<T: Send>(
 /// leader. The result has everything that was stored before the call, and is current unless others store without a pause for
 /// longer than [`FOLLOW_WITHIN`].
 pub(super) async fn read_current(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     key: &str,
     range: Range,
     most: usize,
 ) -> Result<Vec<Stored>, HubError> {
     let began = Instant::now();
-    let known = last_sequence(link, kind).await?;
-    let mut all = read_many(link, kind, key, range, most).await?;
+    let known = last_sequence(connection, kind).await?;
+    let mut all = read_many(connection, kind, key, range, most).await?;
     let first = match range {
         Range::LastOfEach => 1,
         Range::From(first) => first,
@@ -183,14 +183,14 @@ pub(super) async fn read_current(
             break;
         }
         if single < SINGLE_READS_MAX {
-            let Some(message) = next(link, kind, key, from).await? else {
+            let Some(message) = next(connection, kind, key, from).await? else {
                 break;
             };
             all.push(message);
             single += 1;
         } else {
             let left = most - all.len();
-            all.append(&mut read_many(link, kind, key, Range::From(from), left).await?);
+            all.append(&mut read_many(connection, kind, key, Range::From(from), left).await?);
             // The next single read tells whether this was all.
             single = 0;
         }
@@ -208,19 +208,22 @@ pub(super) struct StreamEnd {
 }
 
 /// Returns the sequence number of the last message of a stream, as [`stream_end`] does.
-pub(super) async fn last_sequence(link: &HubConnection, kind: StreamKind) -> Result<u64, HubError> {
-    Ok(stream_end(link, kind).await?.last_sequence)
+pub(super) async fn last_sequence(
+    connection: &HubConnection,
+    kind: StreamKind,
+) -> Result<u64, HubError> {
+    Ok(stream_end(connection, kind).await?.last_sequence)
 }
 
 /// Returns the end of a stream. Everything up to it can be read afterwards. Notices a stream that was deleted and created
 /// again, so that copies of its keys are no longer valid.
 pub(super) async fn stream_end(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
 ) -> Result<StreamEnd, HubError> {
     let began = Instant::now();
     loop {
-        let stream = link.stream(kind).await?;
+        let stream = connection.stream(kind).await?;
         let why = match stream.get_info().await {
             Ok(info) if info.created == stream.cached_info().created => {
                 return Ok(StreamEnd {
@@ -229,20 +232,20 @@ pub(super) async fn stream_end(
                 });
             }
             Ok(_) => {
-                link.forget_stream(kind).await;
+                connection.forget_stream(kind).await;
                 "the stream was created again".to_string()
             }
             Err(error) => {
                 if is_gone(&error) {
-                    link.forget_stream(kind).await;
+                    connection.forget_stream(kind).await;
                 }
                 error.to_string()
             }
         };
-        let subject = link.subject(kind, ">");
-        link.check_permission(kind, &subject, began)?;
+        let subject = connection.subject(kind, ">");
+        connection.check_permission(kind, &subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, why));
+            return Err(connection.no_answer(ANSWER_WITHIN, why));
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -265,8 +268,9 @@ mod tests {
         let add = |key: &str| {
             let (kind, key) = (StreamKind::Mail, key.to_string());
             let message = Write::new(kind, key, vec![0; 1000], Expected::Anything, "a test");
-            let stored =
-                other.run(move |link| async move { write(&link, message, ANSWER_WITHIN).await });
+            let stored = other.run(move |connection| async move {
+                write(&connection, message, ANSWER_WITHIN).await
+            });
             stored.unwrap().unwrap()
         };
         let last = add("bob");
@@ -278,8 +282,15 @@ mod tests {
                 }
             });
             let began = Instant::now();
-            let read = hub.run(|link| async move {
-                read_current(&link, StreamKind::Mail, ">", Range::From(1), usize::MAX).await
+            let read = hub.run(|connection| async move {
+                read_current(
+                    &connection,
+                    StreamKind::Mail,
+                    ">",
+                    Range::From(1),
+                    usize::MAX,
+                )
+                .await
             });
             is_over.store(true, Ordering::Relaxed);
             assert!(began.elapsed() < 3 * FOLLOW_WITHIN);
@@ -287,8 +298,9 @@ mod tests {
             assert!(read.iter().any(|stored| stored.sequence == last));
             assert!(read.is_sorted_by_key(|stored| stored.sequence));
         });
-        let all =
-            hub.run(|link| async move { last_of_each(&link, StreamKind::Mail, "*", 10).await });
+        let all = hub.run(|connection| async move {
+            last_of_each(&connection, StreamKind::Mail, "*", 10).await
+        });
         let all = all.unwrap();
         assert_eq!((all.len(), all[0].0.as_str()), (1, "bob"));
         assert!(all[0].1 > last);

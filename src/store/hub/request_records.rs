@@ -44,12 +44,16 @@ pub(super) struct RequestMirror {
     pub sequence: u64,
     /// The epoch of the connection in which the requests were read; 0 if they must be read again.
     pub epoch: u64,
+    /// When the server has stored the newest record. Ages are measured by the clock of the server, because that of this
+    /// machine may be ahead.
+    pub newest: Timestamp,
 }
 
 impl RequestMirror {
     /// Adds a record that was stored after all others. One without a valid signature removes the request.
     pub fn apply(&mut self, stored: &Stored) {
         self.sequence = self.sequence.max(stored.sequence);
+        self.newest = Timestamp(self.newest.0.max(stored.stored_at().0));
         if stored.is_unsigned {
             self.requests.remove(&stored.key);
             return;
@@ -67,9 +71,10 @@ impl RequestMirror {
         self.requests.insert(stored.key.clone(), copied);
     }
 
-    /// Returns the keys of the decided requests that are too many, too large or too old at `now`, with
-    /// their sequence numbers, the oldest first. One whose decision has not been carried out is removed for its age only.
-    pub fn excess(&self, bounds: RequestBounds, now: Timestamp) -> Vec<(String, u64)> {
+    /// Returns the keys of the decided requests that are too many, too large or too old when the newest record was stored,
+    /// with their sequence numbers, the oldest first. One whose decision has not been carried out is removed for its age
+    /// only.
+    pub fn excess(&self, bounds: RequestBounds) -> Vec<(String, u64)> {
         let mut decided: Vec<(&String, &CopiedRequest, &Request)> = Vec::new();
         for (key, copied) in &self.requests {
             if let Ok(request) = &copied.request
@@ -85,7 +90,7 @@ impl RequestMirror {
             count += 1;
             bytes += copied.size;
             let is_surplus = count > bounds.count || bytes > bounds.bytes;
-            let is_old = now.0 - copied.stored_at.0 > bounds.age;
+            let is_old = self.newest.0 - copied.stored_at.0 > bounds.age;
             if is_old || (is_surplus && !request.has_open_follow_up()) {
                 excess.push((key.clone(), copied.sequence));
             }
@@ -96,8 +101,8 @@ impl RequestMirror {
 
     /// Forgets the requests that are [excess](RequestMirror::excess), which another client may have removed from the hub: a
     /// removal is not reported.
-    pub fn forget_excess(&mut self, bounds: RequestBounds, now: Timestamp) {
-        for (key, _) in self.excess(bounds, now) {
+    pub fn forget_excess(&mut self, bounds: RequestBounds) {
+        for (key, _) in self.excess(bounds) {
             self.requests.remove(&key);
         }
     }
@@ -152,8 +157,8 @@ mod tests {
         }
     }
 
-    fn excess(mirror: &RequestMirror, bounds: RequestBounds, now: f64) -> Vec<String> {
-        let excess = mirror.excess(bounds, Timestamp(now)).into_iter();
+    fn excess(mirror: &RequestMirror, bounds: RequestBounds) -> Vec<String> {
+        let excess = mirror.excess(bounds).into_iter();
         excess.map(|(key, _)| key).collect()
     }
 
@@ -167,14 +172,30 @@ mod tests {
             mirror.apply(&stored(at, approved, done));
         }
         // The decision of the second one must still be carried out.
-        assert_eq!(excess(&mirror, FEW, 6.0), ["r3"]);
-        assert_eq!(excess(&mirror, FEW, 104.0), ["r2", "r3"]);
-        assert_eq!(excess(&mirror, FEW, 1000.0), ["r2", "r3", "r4", "r5"]);
+        assert_eq!(excess(&mirror, FEW), ["r3"]);
         let small = RequestBounds { bytes: 1, ..FEW };
-        assert_eq!(excess(&mirror, small, 6.0), ["r3", "r4", "r5"]);
-        mirror.forget_excess(FEW, Timestamp(1000.0));
-        assert_eq!(mirror.keys(), BTreeSet::from(["r1"]));
-        assert_eq!(mirror.snapshot().requests.len(), 1);
+        assert_eq!(excess(&mirror, small), ["r3", "r4", "r5"]);
+        mirror.apply(&stored(104, RequestStatus::Pending, FollowUp::NotYet));
+        assert_eq!(excess(&mirror, FEW), ["r2", "r3"]);
+        mirror.apply(&stored(1000, RequestStatus::Pending, FollowUp::NotYet));
+        assert_eq!(excess(&mirror, FEW), ["r2", "r3", "r4", "r5"]);
+        mirror.forget_excess(FEW);
+        assert_eq!(mirror.keys(), BTreeSet::from(["r1", "r104", "r1000"]));
+        assert_eq!(mirror.snapshot().requests.len(), 3);
+    }
+
+    #[test]
+    fn age_of_a_decision_is_measured_from_the_newest_record() {
+        let mut mirror = RequestMirror::default();
+        // These were stored long ago by the clock of this machine.
+        mirror.apply(&stored(1, RequestStatus::Approved, FollowUp::NotYet));
+        mirror.apply(&stored(101, RequestStatus::Approved, FollowUp::NotYet));
+        assert_eq!(excess(&mirror, FEW), Vec::<String>::new());
+        // A record without a valid signature has the time of the server too.
+        let mut unsigned = stored(102, RequestStatus::Pending, FollowUp::NotYet);
+        unsigned.is_unsigned = true;
+        mirror.apply(&unsigned);
+        assert_eq!(excess(&mirror, FEW), ["r1"]);
     }
 
     #[test]

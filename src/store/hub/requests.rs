@@ -10,7 +10,6 @@ use super::super::request_store::{RequestEdit, RequestStore, RequestsSnapshot};
 use super::catch_up::{self, CopiedKeys, Rereads};
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
-use super::host_records::now;
 use super::keys;
 use super::reads::{self, Range};
 use super::request_records::{BOUNDS, RequestBounds, RequestMirror};
@@ -77,7 +76,7 @@ impl HubRequests {
         let bounds = self.bounds;
         let removed = self
             .hub
-            .run(move |link| async move { remove_excess(&link, bounds).await });
+            .run(move |connection| async move { remove_excess(&connection, bounds).await });
         removed.is_ok_and(|removed| removed > 0)
     }
 
@@ -89,11 +88,12 @@ impl HubRequests {
         }
         let (bounds, cannot_remove) = (self.bounds, Arc::clone(&self.cannot_remove));
         // If this fails, another process or the next attempt removes them.
-        let _ = self.hub.spawn(move |link| async move {
+        let _ = self.hub.spawn(move |connection| async move {
             let began = Instant::now();
-            let result = remove_excess(&link, bounds).await;
+            let result = remove_excess(&connection, bounds).await;
             let is_denied = || {
-                link.denial(StreamKind::State, "stream.purge", began)
+                connection
+                    .denial(StreamKind::State, "stream.purge", began)
                     .is_some()
             };
             if result.is_err() && is_denied() {
@@ -109,32 +109,35 @@ fn is_full(error: &StoreError) -> bool {
 
 /// Removes the decided requests that are too many, too large or too old, and what was stored about requests that are gone.
 /// Returns the number of removed messages.
-async fn remove_excess(link: &HubConnection, bounds: RequestBounds) -> Result<u64, HubError> {
+async fn remove_excess(connection: &HubConnection, bounds: RequestBounds) -> Result<u64, HubError> {
     let CopiedKeys {
         kind, keys, most, ..
     } = REQUESTS;
     // Read before the requests, so that the request of each record is known unless it is gone.
-    let records = sent_once::all(link).await?;
-    let stored = reads::read_current(link, kind, keys, Range::LastOfEach, most).await?;
+    let records = sent_once::all(connection).await?;
+    let stored = reads::read_current(connection, kind, keys, Range::LastOfEach, most).await?;
     let mut requests = RequestMirror::default();
     for stored in &stored {
         requests.apply(stored);
     }
     let mut removed = 0;
-    let excess = requests.excess(bounds, now());
+    let excess = requests.excess(bounds);
     for (key, sequence) in excess.into_iter().take(REMOVED_MAX) {
         // A later change has a higher sequence number, and stays.
-        removed += keys::purge(link, kind, &format!("request.{key}"), sequence + 1).await?;
-        removed += keys::purge(link, kind, &format!("request.{key}.>"), u64::MAX).await?;
+        removed += keys::purge(connection, kind, &format!("request.{key}"), sequence + 1).await?;
+        removed += keys::purge(connection, kind, &format!("request.{key}.>"), u64::MAX).await?;
     }
     let known = requests.keys();
-    let is_over = |at: Timestamp| now().0 - at.0 > bounds.age;
+    let newest = records.iter().fold(requests.newest.0, |newest, record| {
+        newest.max(record.stored_at.0)
+    });
+    let is_over = |at: Timestamp| newest - at.0 > bounds.age;
     let gone = records
         .iter()
         .filter(|record| is_over(record.stored_at) && !known.contains(record.request.as_str()));
     for record in gone.take(REMOVED_MAX) {
         let key = format!("request.{}.>", record.request);
-        removed += keys::purge(link, kind, &key, record.sequence + 1).await?;
+        removed += keys::purge(connection, kind, &key, record.sequence + 1).await?;
     }
     Ok(removed)
 }
@@ -170,8 +173,8 @@ impl RequestStore for HubRequests {
         let mut mirror = self.mirror.lock().unwrap_or_else(PoisonError::into_inner);
         let (from, epoch) = (mirror.sequence, mirror.epoch);
         let missed = self.failure.attempt(asked_at, || {
-            self.hub.run(move |link| async move {
-                catch_up::missed(&link, REQUESTS, from, epoch, Rereads::default()).await
+            self.hub.run(move |connection| async move {
+                catch_up::missed(&connection, REQUESTS, from, epoch, Rereads::default()).await
             })
         })?;
         if missed.is_complete {
@@ -182,7 +185,7 @@ impl RequestStore for HubRequests {
             .records
             .iter()
             .for_each(|stored| mirror.apply(stored));
-        mirror.forget_excess(self.bounds, now());
+        mirror.forget_excess(self.bounds);
         Ok(mirror.snapshot())
     }
 

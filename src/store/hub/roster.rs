@@ -63,14 +63,14 @@ impl HubRoster {
         let mut mirror = self.mirror();
         let (from, epoch) = (mirror.sequence, mirror.epoch);
         let (head, missed) = self.failure.attempt(asked_at, || {
-            self.hub.run(move |link| async move {
+            self.hub.run(move |connection| async move {
                 if is_join {
-                    reads::last_sequence(&link, StreamKind::State).await?;
+                    reads::last_sequence(&connection, StreamKind::State).await?;
                 }
                 // The members are read last, because a member that leaves the key `team` has its own key before.
-                let head = keys::read(&link, StreamKind::State, TEAM_KEY).await?;
+                let head = keys::read(&connection, StreamKind::State, TEAM_KEY).await?;
                 let rereads = Rereads::default();
-                let missed = catch_up::missed(&link, MEMBERS, from, epoch, rereads).await?;
+                let missed = catch_up::missed(&connection, MEMBERS, from, epoch, rereads).await?;
                 Ok((head, missed))
             })
         })?;
@@ -103,9 +103,9 @@ impl HubRoster {
             };
             let (key, payload) = (write.key.clone(), write.payload.clone());
             let message = Write::new(StreamKind::State, key, payload, expected, "the team");
-            let stored = self
-                .hub
-                .run(move |link| async move { keys::write(&link, message, ANSWER_WITHIN).await })?;
+            let stored = self.hub.run(move |connection| async move {
+                keys::write(&connection, message, ANSWER_WITHIN).await
+            })?;
             let Some(sequence) = stored else {
                 return Ok(true);
             };
@@ -121,8 +121,8 @@ impl HubRoster {
 
     /// Returns whether the record of a member with the sequence number `sequence` is the next one after `last`.
     fn is_next(&self, last: u64, sequence: u64) -> Result<bool, StoreError> {
-        let next = self.hub.run(move |link| async move {
-            keys::next(&link, StreamKind::State, MEMBERS.keys, last + 1).await
+        let next = self.hub.run(move |connection| async move {
+            keys::next(&connection, StreamKind::State, MEMBERS.keys, last + 1).await
         })?;
         Ok(next.is_some_and(|next| next.sequence == sequence))
     }

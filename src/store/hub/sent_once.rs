@@ -89,8 +89,9 @@ impl SentOnce {
         let key = format!("request.{request}.{kind}.{to}");
         let found = values::read::<SentRecord>(hub, &key)?;
         let Some(record) = found.value else {
-            let after =
-                hub.run(|link| async move { reads::last_sequence(&link, StreamKind::Mail).await })?;
+            let after = hub.run(|connection| async move {
+                reads::last_sequence(&connection, StreamKind::Mail).await
+            })?;
             let record = SentRecord {
                 request,
                 after,
@@ -137,9 +138,9 @@ impl SentOnce {
 }
 
 /// Returns all records.
-pub(super) async fn all(link: &HubConnection) -> Result<Vec<OldSent>, HubError> {
+pub(super) async fn all(connection: &HubConnection) -> Result<Vec<OldSent>, HubError> {
     let (kind, range) = (StreamKind::State, Range::LastOfEach);
-    let stored = reads::read_many(link, kind, KEYS, range, RECORDS_MAX).await?;
+    let stored = reads::read_many(connection, kind, KEYS, range, RECORDS_MAX).await?;
     let records = stored.into_iter().filter_map(|stored| {
         let record: SentRecord = serde_json::from_slice(&stored.payload).ok()?;
         Some(OldSent {

@@ -59,13 +59,13 @@ pub(super) fn microseconds(nanoseconds: i128) -> i64 {
 
 /// Adds the signature to a message with this id, if the crew has a secret.
 pub(super) fn sign(
-    link: &HubConnection,
+    connection: &HubConnection,
     message: PublishMessage,
     subject: &str,
     id: &str,
     payload: &[u8],
 ) -> PublishMessage {
-    match &link.key {
+    match &connection.key {
         Some(key) => message.header(SIGNATURE, key.sign(subject, id, payload)),
         None => message,
     }
@@ -73,18 +73,18 @@ pub(super) fn sign(
 
 /// Returns a message that was read from a stream.
 pub(super) fn from_stream(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     message: &StreamMessage,
 ) -> Stored {
     let at = (message.sequence, message.time.unix_timestamp_nanos());
     let (subject, headers) = (message.subject.as_str(), Some(&message.headers));
-    stored(link, kind, subject, at, headers, &message.payload)
+    stored(connection, kind, subject, at, headers, &message.payload)
 }
 
 /// Returns a message that a consumer has delivered.
 pub(super) fn from_consumer(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     message: &jetstream::Message,
     sequence: u64,
@@ -93,11 +93,11 @@ pub(super) fn from_consumer(
     let info = message.info();
     let nanoseconds = info.map_or(0, |info| info.published.unix_timestamp_nanos());
     let at = (sequence, nanoseconds);
-    stored(link, kind, subject, at, headers, &message.payload)
+    stored(connection, kind, subject, at, headers, &message.payload)
 }
 
 fn stored(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     subject: &str,
     (sequence, nanoseconds): (u64, i128),
@@ -111,13 +111,14 @@ fn stored(
     let is_marker = kind == StreamKind::Leases && header(MARKER).is_some();
     let is_signed = || {
         let signature = header(SIGNATURE).map(HeaderValue::as_str);
-        link.key
+        connection
+            .key
             .as_ref()
             .is_none_or(|key| key.is_signed(subject, &id, payload, signature.unwrap_or_default()))
     };
     let is_unsigned = !is_marker && !is_signed();
     if is_unsigned {
-        link.settings.unsigned.add(subject);
+        connection.settings.unsigned.add(subject);
     }
     Stored {
         key: key_of(kind, subject),

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamError, GetStreamErrorKind};
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
+use async_nats::jetstream::response::Response;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 
@@ -150,15 +151,23 @@ fn config(settings: &HubSettings, kind: StreamKind) -> Config {
     }
 }
 
+/// Why a stream was not opened.
+enum OpenFailure {
+    /// Another attempt would fail too.
+    Final(HubError),
+    /// The answer to a request about this stream, or that there was none.
+    Request(StreamKind, CreateStreamError),
+}
+
 /// Opens a stream, and creates it if it is missing. Fails if the crew has another secret than `key`. `denial` returns the
-/// server's report that the login lacks a permission; the server then does not answer.
+/// server's report that the login lacks a permission for a stream; the server then does not answer.
 pub(super) async fn open(
     jetstream: &Context,
     settings: &HubSettings,
     hub: &str,
     key: Option<&CrewKey>,
     kind: StreamKind,
-    denial: impl Fn() -> Option<String>,
+    denial: impl Fn(StreamKind) -> Option<String>,
 ) -> Result<OpenStream, HubError> {
     let began = tokio::time::Instant::now();
     loop {
@@ -167,27 +176,19 @@ pub(super) async fn open(
             .await
         {
             Ok(stream) => Ok(stream),
-            Err(error) => {
-                if is_missing(&error) {
-                    check_siblings(jetstream, settings, hub, key, kind).await?;
-                }
-                let mut new = config(settings, kind);
-                if let Some(key) = key {
-                    new.metadata.insert(SECRET_KEY.into(), key.mark(&new.name));
-                }
-                jetstream.get_or_create_stream(new).await
-            }
+            Err(_) => create(jetstream, settings, hub, key, kind).await,
         };
-        let error = match opened {
+        let (asked, error) = match opened {
             Ok(stream) => {
                 let stream = check_format(stream, hub)?;
                 check_secret(stream.cached_info(), hub, key)?;
                 return Ok(enlarge(jetstream, settings, kind, stream).await);
             }
-            Err(error) => error,
+            Err(OpenFailure::Final(error)) => return Err(error),
+            Err(OpenFailure::Request(asked, error)) => (asked, error),
         };
         let hub = hub.to_string();
-        if let Some(why) = denial() {
+        if let Some(why) = denial(asked).or_else(|| denial(kind)) {
             return Err(HubError::Denied { hub, why });
         }
         let why = error.to_string();
@@ -207,6 +208,7 @@ pub(super) async fn open(
                 }
                 ErrorCode::CLUSTER_NOT_AVAILABLE
                 | ErrorCode::CLUSTER_NO_PEERS
+                | ErrorCode::STREAM_OFFLINE
                 | ErrorCode::STREAM_NAME_EXIST => true,
                 ErrorCode::STORAGE_RESOURCES_EXCEEDED
                 | ErrorCode::MEMORY_RESOURCES_EXCEEDED
@@ -224,6 +226,44 @@ pub(super) async fn open(
             return Err(HubError::Rejected { hub, why });
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Creates the stream `kind` if it is missing. Before that, checks the secret against all other streams of the crew:
+/// otherwise a program without the secret could create a stream that the others cannot use.
+async fn create(
+    jetstream: &Context,
+    settings: &HubSettings,
+    hub: &str,
+    key: Option<&CrewKey>,
+    kind: StreamKind,
+) -> Result<OpenStream, OpenFailure> {
+    let crew = &settings.address.crew;
+    for other in ALL.into_iter().filter(|other| *other != kind) {
+        // A stream about which the server gives no answer may exist, with another secret.
+        let found = find(jetstream, &name(crew, other))
+            .await
+            .map_err(|error| OpenFailure::Request(other, error))?;
+        if let Some(info) = found {
+            check_secret(&info, hub, key).map_err(OpenFailure::Final)?;
+        }
+    }
+    let mut new = config(settings, kind);
+    if let Some(key) = key {
+        new.metadata.insert(SECRET_KEY.into(), key.mark(&new.name));
+    }
+    let created = jetstream.get_or_create_stream(new).await;
+    created.map_err(|error| OpenFailure::Request(kind, error))
+}
+
+/// Returns the description of a stream; `None` if the server has answered that it does not exist.
+async fn find(jetstream: &Context, stream: &str) -> Result<Option<Info>, CreateStreamError> {
+    let subject = format!("STREAM.INFO.{stream}");
+    let answer: Response<Info> = jetstream.request(subject, &()).await?;
+    match answer {
+        Response::Ok(info) => Ok(Some(info)),
+        Response::Err { error } if error.code() == 404 => Ok(None),
+        Response::Err { error } => Err(error.into()),
     }
 }
 
@@ -253,29 +293,6 @@ fn check_format(stream: OpenStream, hub: &str) -> Result<OpenStream, HubError> {
         Some(format) if format > FORMAT => Err(HubError::Newer { hub: hub.into() }),
         Some(_) | None => Ok(stream),
     }
-}
-
-/// Returns whether the server has answered that a stream does not exist.
-fn is_missing(error: &GetStreamError) -> bool {
-    matches!(error.kind(), GetStreamErrorKind::JetStream(cause) if cause.code() == 404)
-}
-
-/// Checks the secret against the other streams of the crew before the stream `kind` is created. Otherwise a program without
-/// the secret could create it, and the others could not use it.
-async fn check_siblings(
-    jetstream: &Context,
-    settings: &HubSettings,
-    hub: &str,
-    key: Option<&CrewKey>,
-    kind: StreamKind,
-) -> Result<(), HubError> {
-    let crew = &settings.address.crew;
-    for other in ALL.into_iter().filter(|other| *other != kind) {
-        if let Ok(stream) = jetstream.get_stream(name(crew, other)).await {
-            check_secret(stream.cached_info(), hub, key)?;
-        }
-    }
-    Ok(())
 }
 
 /// Fails if the stream belongs to a crew with another secret than `key`.

@@ -26,7 +26,9 @@ pub(super) struct Versioned<T> {
 pub(super) fn read<T: DeserializeOwned>(hub: &Hub, key: &str) -> Result<Versioned<T>, StoreError> {
     let wanted = key.to_string();
     let found =
-        hub.run(|link| async move { keys::read(&link, StreamKind::State, &wanted).await })?;
+        hub.run(
+            |connection| async move { keys::read(&connection, StreamKind::State, &wanted).await },
+        )?;
     match found {
         None => Ok(Versioned {
             value: None,
@@ -70,7 +72,7 @@ pub(super) fn write(
     let payload = serde_json::to_vec(value)?;
     let expected = Expected::Key(revision);
     let write = Write::new(StreamKind::State, key.into(), payload, expected, what);
-    Ok(hub.run(|link| async move { keys::write(&link, write, ANSWER_WITHIN).await })?)
+    Ok(hub.run(|connection| async move { keys::write(&connection, write, ANSWER_WITHIN).await })?)
 }
 
 /// Applies `edit` to the value of a key until no other writer has changed it in between. `edit` returns the new value;

@@ -63,7 +63,7 @@ impl StateWatch for HubWatch {
             };
             tasks.push(
                 self.0
-                    .spawn(move |link| follow(link, kind, keys, first, report))?,
+                    .spawn(move |connection| follow(connection, kind, keys, first, report))?,
             );
         }
         Ok(Box::new(RunningWatch {
@@ -95,8 +95,8 @@ pub(super) enum StreamChange<'a> {
 /// # Errors
 /// When the hub does not answer.
 pub(super) fn next_sequence(hub: &Hub, kind: StreamKind) -> Result<u64, StoreError> {
-    let next = hub.run(move |link| async move {
-        let stream = link.stream(kind).await?;
+    let next = hub.run(move |connection| async move {
+        let stream = connection.stream(kind).await?;
         let info = stream.get_info().await;
         let last = info.map_or(stream.cached_info().state.last_sequence, |info| {
             info.state.last_sequence
@@ -108,18 +108,18 @@ pub(super) fn next_sequence(hub: &Hub, kind: StreamKind) -> Result<u64, StoreErr
 
 /// Reports the messages of the keys `which` of a stream from the sequence number `first` on, without end.
 pub(super) async fn follow(
-    link: Arc<HubConnection>,
+    connection: Arc<HubConnection>,
     kind: StreamKind,
     which: WatchedKeys,
     first: u64,
     report: impl Fn(StreamChange<'_>) + Send + Sync,
 ) {
-    let mut doubts = link.doubts();
+    let mut doubts = connection.doubts();
     let mut next = Some(first);
     loop {
         doubts.borrow_and_update();
         let result = tokio::select! {
-            result = follow_once(&link, kind, which, next.take(), &report) => result,
+            result = follow_once(&connection, kind, which, next.take(), &report) => result,
             // The stream may have gone back, and a watch that waits for the next number would miss changes.
             _ = doubts.changed() => Ok(()),
         };
@@ -133,33 +133,33 @@ pub(super) async fn follow(
 /// Reports the messages from the sequence number `first` on. If it is `None`, first reports that everything may have
 /// changed, and then what is stored from now on.
 async fn follow_once(
-    link: &HubConnection,
+    connection: &HubConnection,
     kind: StreamKind,
     which: WatchedKeys,
     first: Option<u64>,
     report: &(impl Fn(StreamChange<'_>) + Send + Sync),
 ) -> Result<(), async_nats::Error> {
-    let stream = link.stream(kind).await?;
+    let stream = connection.stream(kind).await?;
     let start_sequence = match first {
         Some(first) => first,
         None => match stream.get_info().await {
             // Another stream under its name has other sequence numbers, so that copies of its keys are not valid.
             Ok(info) if info.created != stream.cached_info().created => {
-                link.forget_stream(kind).await;
+                connection.forget_stream(kind).await;
                 return Err("the stream was created again".into());
             }
             Ok(info) => info.state.last_sequence + 1,
             Err(error) => {
                 if keys::is_gone(&error) {
-                    link.forget_stream(kind).await;
+                    connection.forget_stream(kind).await;
                 }
                 return Err(error.into());
             }
         },
     };
     let config = push::OrderedConfig {
-        deliver_subject: link.client.new_inbox(),
-        filter_subject: link.subject(kind, which.keys),
+        deliver_subject: connection.client.new_inbox(),
+        filter_subject: connection.subject(kind, which.keys),
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: start_sequence.max(1),
         },

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ring::digest::{SHA256, digest};
 
 use super::exchange_remote::find_shared_remote;
-use super::fetched_refs::{FETCHED, is_ancestor};
+use super::fetched_refs::{FETCHED, FetchedRefs, is_ancestor, list_fetched, names_to_fetch};
 use super::merge::check_state_untouched;
 use super::outgoing::refusal;
 use super::{OpenRegistry, Worktrees};
@@ -231,31 +231,25 @@ impl BranchExchange {
     pub fn fetch(&self) -> Result<FetchedBranches, StoreError> {
         let (repo, _) = self.worktrees.open_repo()?;
         let connection = self.connect(&repo)?;
-        let at_remote = connection
-            .git
-            .shared_refs(&connection.remote, &self.prefix())?;
-        let mut here = self.fetched_refs(&repo.git)?;
-        if at_remote
-            .iter()
-            .any(|(name, commit)| here.get(name) != Some(commit))
-        {
-            self.fetch_refs(&connection)?;
-            here = self.fetched_refs(&repo.git)?;
+        let at_remote = self.list_used(&connection)?;
+        let prefix = self.fetched_prefix()?;
+        let mut here = list_fetched(&repo.git, &prefix)?;
+        if self.fetch_new(&connection, &at_remote, &here)? {
+            here = list_fetched(&repo.git, &prefix)?;
         }
-        let names = at_remote.keys().cloned().collect();
-        *self.lock_at_remote() = Some(names);
         // Refs that were deleted at the remote are kept here, but belong to no work of the crew any more.
-        here.retain(|name, _| at_remote.contains_key(name));
-        let branches = here.iter().filter_map(|(name, commit)| {
+        here.retain(|name, fetched| fetched.is_commit && at_remote.contains_key(name));
+        *self.lock_at_remote() = Some(at_remote.into_keys().collect());
+        let branches = here.iter().filter_map(|(name, fetched)| {
             let worktree = WorktreeName::new(name.strip_prefix(BRANCHES)?).ok()?;
             Some(FetchedBranch {
                 worktree,
-                commit: commit.clone(),
+                commit: fetched.hash.clone(),
             })
         });
         Ok(FetchedBranches {
             branches: branches.collect(),
-            base: here.get(BASE).cloned(),
+            base: here.get(BASE).map(|fetched| fetched.hash.clone()),
         })
     }
 
@@ -327,21 +321,41 @@ impl BranchExchange {
         Ok(git.push_shared(&connection.remote, options, refspec)?)
     }
 
-    fn fetch_refs(&self, connection: &RemoteConnection) -> Result<(), GitError> {
-        let refspec = format!("+{}*:{FETCHED}{}/*", self.prefix(), self.crew);
-        connection.git.fetch_shared(&connection.remote, &refspec)
+    /// Returns the refs at the remote that the hosts of the crew use. Others that push to the remote may add refs, whose names
+    /// could prevent that these are fetched.
+    fn list_used(&self, connection: &RemoteConnection) -> Result<RefList, GitError> {
+        let (git, remote) = (&connection.git, &connection.remote);
+        let mut refs = git.shared_refs(remote, &self.prefix())?;
+        refs.retain(|name, _| {
+            let branch = name.strip_prefix(BRANCHES);
+            name == BASE || branch.is_some_and(|branch| WorktreeName::new(branch).is_ok())
+        });
+        Ok(refs)
+    }
+
+    /// Fetches those of the refs `at_remote` that are not among the fetched refs `here`. Returns whether there were any.
+    fn fetch_new(
+        &self,
+        connection: &RemoteConnection,
+        at_remote: &RefList,
+        here: &FetchedRefs,
+    ) -> Result<bool, GitError> {
+        let (prefix, crew) = (self.prefix(), &self.crew);
+        let names = names_to_fetch(at_remote, here).into_iter();
+        let refspecs: Vec<String> = names
+            .map(|name| format!("+{prefix}{name}:{FETCHED}{crew}/{name}"))
+            .collect();
+        connection.git.fetch_shared(&connection.remote, &refspecs)?;
+        Ok(!refspecs.is_empty())
     }
 
     /// Returns the refs that were fetched, as long as they are commits.
     pub(super) fn fetched_refs(&self, git: &Git) -> Result<RefList, StoreError> {
-        let prefix = self.fetched_prefix()?;
-        let format = "--format=%(objecttype) %(objectname) %(refname)";
-        let listed = git.ok(&["for-each-ref", format, &prefix])?;
-        let found = listed.lines().filter_map(|line| {
-            let (hash, name) = line.strip_prefix("commit ")?.split_once(' ')?;
-            Some((name.strip_prefix(&prefix)?.to_string(), hash.to_string()))
-        });
-        Ok(found.collect())
+        let fetched = list_fetched(git, &self.fetched_prefix()?)?.into_iter();
+        let commits = fetched.filter(|(_, fetched)| fetched.is_commit);
+        Ok(commits
+            .map(|(name, fetched)| (name, fetched.hash))
+            .collect())
     }
 
     /// Returns the refs of the crew at the remote. The commits of the ref with the name of the worktree are fetched, so that
@@ -352,12 +366,12 @@ impl BranchExchange {
         connection: &RemoteConnection,
         worktree: &WorktreeName,
     ) -> Result<RefList, StoreError> {
-        let (git, remote) = (&connection.git, &connection.remote);
-        let refs = git.shared_refs(remote, &self.prefix())?;
-        if let Some(commit) = refs.get(&ref_of(worktree))
+        let refs = self.list_used(connection)?;
+        if let Some((name, commit)) = refs.get_key_value(&ref_of(worktree))
             && commit_of(&repo.git.without_fetching(), commit)?.is_none()
         {
-            self.fetch_refs(connection)?;
+            let wanted = RefList::from([(name.clone(), commit.clone())]);
+            self.fetch_new(connection, &wanted, &FetchedRefs::new())?;
         }
         Ok(refs)
     }

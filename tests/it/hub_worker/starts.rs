@@ -76,3 +76,17 @@ fn hosts_of_one_machine_get_different_names_and_keep_them() {
     let present: Vec<_> = present.collect();
     assert_eq!(present, [(HostPresence::Present, 1); 3]);
 }
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn lead_and_worker_that_start_together_get_different_names() {
+    let project = HubProject::new(&["alpha"]);
+    let worker = start_unnamed(&project, "alpha");
+    let lead = project.start_lead("Wait.", WORKING_LEAD, &["--tool", "auto"]);
+    lead.wait_for_event("with the hosts", |event| event["type"] == "hosts_changed");
+    worker.host_name();
+    let hosts = project.hosts();
+    assert_eq!(hosts.len(), 2, "{hosts:?}");
+    let mut hosts = hosts.iter();
+    assert!(hosts.all(|host| host.presence == HostPresence::Present));
+}

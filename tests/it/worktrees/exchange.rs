@@ -342,6 +342,44 @@ fn base_commit_is_replaced_and_deleted_branches_are_not_listed() {
 }
 
 #[test]
+fn refs_of_others_do_not_prevent_a_fetch() {
+    let hosts = Hosts::new();
+    let (lead, worker) = hosts.both();
+    let commit = work(&hosts.a, "b.txt", "one\n");
+    lead.publish(&name("task-1")).unwrap();
+    worker.fetch().unwrap();
+    // The fetched ref wt/task-1 stays, and git cannot store a ref below it.
+    let shared = hosts.shared();
+    let tree = git(&shared, &["rev-parse", &format!("{commit}^{{tree}}")]);
+    git(
+        &shared,
+        &["update-ref", "-d", "refs/crewdeck/web/wt/task-1"],
+    );
+    for (branch, object) in [("task-1/x", &commit), ("tree", &tree), ("task-2", &commit)] {
+        let full = format!("refs/crewdeck/web/wt/{branch}");
+        git(&shared, &["update-ref", &full, object]);
+    }
+    for _ in 0..2 {
+        let fetched = worker.fetch().unwrap().branches;
+        let names: Vec<&str> = fetched.iter().map(|b| b.worktree.as_str()).collect();
+        assert_eq!(names, ["task-2"]);
+    }
+}
+
+#[test]
+fn many_branches_are_fetched_at_once() {
+    let hosts = Hosts::new();
+    let (_, worker) = hosts.both();
+    let commit = hosts.a.git(&["rev-parse", "main"]);
+    hosts.a.git(&["push", "--quiet", "origin", "main"]);
+    let refs: Vec<String> = (1..=501)
+        .map(|number| format!("{commit} refs/crewdeck/web/wt/task-{number}\n"))
+        .collect();
+    fs::write(hosts.shared().join("packed-refs"), refs.concat()).unwrap();
+    assert_eq!(worker.fetch().unwrap().branches.len(), 501);
+}
+
+#[test]
 fn hooks_that_agents_can_change_do_not_run() {
     let hosts = Hosts::new();
     let (lead, worker) = hosts.both();

@@ -6,7 +6,9 @@ use crewdeck::domain::ids::{MessageId, Name, RequestId, TaskId};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::{Request, RequestKind};
 use crewdeck::domain::team::Member;
-use crewdeck::store::{Hub, HubAddress, HubError, HubSecret, HubSettings, StoreError, Stores};
+use crewdeck::store::{
+    Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, StoreError, Stores,
+};
 use pretty_assertions::assert_eq;
 
 use super::NatsServer;
@@ -96,6 +98,34 @@ fn secret_for_a_crew_without_one_is_refused() {
         assert!(matches!(error, HubError::NotSigned { .. }), "{error}");
     }
     without.mailbox.send(&message("m1")).unwrap();
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn stream_is_not_created_while_another_one_gives_no_answer() {
+    let server = NatsServer::start(
+        "authorization { users: [
+            { user: own, password: x },
+            { user: other, password: x, permissions: {
+                publish: { deny: \"$JS.API.STREAM.INFO.crewdeck_main_tasks\" } } } ] }",
+    );
+    let login = |name: &str, secret: Option<&str>| {
+        let settings = HubSettings {
+            secret: secret.map(|text| HubSecret::new(text).unwrap()),
+            login: HubLogin::User {
+                name: name.into(),
+                password: "x".to_string().into(),
+            },
+            ..HubSettings::new(HubAddress::parse(server.url()).unwrap())
+        };
+        Hub::new(settings).stores(&std::env::temp_dir())
+    };
+    let own = login("own", Some(SECRET));
+    own.board.create(new("a", &[]), NOW).unwrap();
+    // The server does not answer whether the crew has tasks.
+    let error = hub_error(login("other", None).mailbox.send(&message("m1")));
+    assert!(matches!(error, HubError::Denied { .. }), "{error}");
+    own.mailbox.send(&message("m2")).unwrap();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crewdeck::domain::host::HostPresence;
-use crewdeck::store::KeptHost;
+use crewdeck::store::DirectoryHost;
 use pretty_assertions::{assert_eq, assert_ne};
 
 use super::errors::{assert_contains, failure};
@@ -43,8 +43,8 @@ fn copied_clone_does_not_continue_for_the_original() {
         .args([project.dir("alpha"), project.dir("copy")]);
     assert!(copying.status().unwrap().success());
     project.write_settings("copy", "");
-    assert!(KeptHost::read(&project.dir("alpha")).is_some());
-    assert_eq!(KeptHost::read(&project.dir("copy")), None);
+    assert!(DirectoryHost::read(&project.dir("alpha")).is_some());
+    assert_eq!(DirectoryHost::read(&project.dir("copy")), None);
 
     // The original continues. The copy can neither take its name nor its tasks.
     let worker = project.start_worker("alpha", COMMITS_A_PART, &[]);

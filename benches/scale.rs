@@ -1,5 +1,5 @@
 //! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard. Also compares a
-//! team of 1,000 agents on 50 hosts with one of 20 agents on one host.
+//! team of 1,000 agents on 50 hosts with one of 50 agents on as many hosts.
 //!
 //! `cargo bench --bench scale` prints each measurement with the ratio of the two boards or teams. `-- commands`, `-- crew`,
 //! `-- idle` and `-- hosts` run one part. Times depend on the machine, so compare only ratios of one run.

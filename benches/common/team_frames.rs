@@ -1,4 +1,5 @@
-//! Compares frame times of the Team pane: 1,000 agents on 50 hosts, and 20 agents on one host as the floor.
+//! Compares frame times of the Team pane: 1,000 agents on 50 hosts, and 50 agents on as many hosts as the floor, which
+//! also fills the screen.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,9 +16,9 @@ use ratatui::backend::TestBackend;
 
 use crate::common::{SIZE, report};
 
-/// Number of hosts of the two teams.
-const HOSTS: [usize; 2] = [1, 50];
-const AGENTS_PER_HOST: usize = 20;
+const HOSTS: usize = 50;
+/// Number of agents on each host of the two teams.
+const AGENTS_PER_HOST: [usize; 2] = [1, 20];
 /// Frames per measurement.
 const FRAMES: u32 = 60;
 /// Number of measurements of each team; the two teams take turns. The fastest one counts, because other load on the
@@ -66,8 +67,8 @@ const CASES: &[Case] = &[
 
 pub fn print() {
     for case in CASES {
-        let mut screens = HOSTS.map(|hosts| {
-            let mut screen = TeamScreen::new(hosts);
+        let mut screens = AGENTS_PER_HOST.map(|agents| {
+            let mut screen = TeamScreen::new(agents);
             screen.draw();
             for key in case.before {
                 screen.key(key);
@@ -92,8 +93,8 @@ pub fn print() {
             &format!("frame of the Team pane, {}", case.name),
             &format!(
                 "{few:.0} µs with {} agents, {many:.0} µs with {}, ratio {ratio:.2}",
-                HOSTS[0] * AGENTS_PER_HOST,
-                HOSTS[1] * AGENTS_PER_HOST
+                HOSTS * AGENTS_PER_HOST[0],
+                HOSTS * AGENTS_PER_HOST[1]
             ),
             &format!("ratio <= {GOAL:.0}"),
             ratio <= GOAL,
@@ -112,19 +113,21 @@ struct TeamScreen {
 }
 
 impl TeamScreen {
-    fn new(hosts: usize) -> TeamScreen {
+    fn new(agents_per_host: usize) -> TeamScreen {
         let (width, height) = SIZE;
         let mut screen = TeamScreen {
             state: UiState::new(width, height, TimeZone::UTC),
             cache: ViewCache::default(),
             theme: Theme::default(),
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
-            hosts: (1..=hosts).map(worker).collect(),
+            hosts: (1..=HOSTS)
+                .map(|host| worker(host, agents_per_host))
+                .collect(),
             seq: 0,
         };
         let mut team = Team::default();
-        for host in 1..=hosts {
-            for agent in 1..=AGENTS_PER_HOST {
+        for host in 1..=HOSTS {
+            for agent in 1..=agents_per_host {
                 let mut member = Member::new(agent_name(host, agent), "decoder");
                 member.host = host_name(host);
                 member.status = MemberStatus::Working;
@@ -185,12 +188,12 @@ fn agent_name(host: usize, agent: usize) -> Name {
     Name::member(&format!("n{host:02}-{agent:02}")).unwrap()
 }
 
-fn worker(host: usize) -> HostState {
+fn worker(host: usize, slots: usize) -> HostState {
     HostState {
         info: HostInfo {
             name: HostName::parse(&host_name(host)).unwrap(),
             kind: HostKind::Worker,
-            slots: u16::try_from(AGENTS_PER_HOST).unwrap(),
+            slots: u16::try_from(slots).unwrap(),
             tags: vec!["gpu".into()],
             version: "1.0.0".into(),
             cores: 16,

@@ -2,8 +2,9 @@
 //! hosts share.
 //!
 //! A host sends with [`EventRelay`], the host of the lead receives with [`receive`]. Only events of agents and notices
-//! are carried, that an agent has acted on a message or that a hook has blocked it, and from the host of the lead what
-//! describes the session: tasks, messages, requests and the team are in the shared state, which each host reads for itself.
+//! are carried, and from the host of the lead what describes the session. The events include that an agent has acted on a
+//! message, or that a hook has blocked it. Tasks, messages, requests and the team are in the shared state, which each host
+//! reads for itself.
 
 use std::future::pending;
 use std::pin::Pin;

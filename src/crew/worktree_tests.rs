@@ -7,10 +7,11 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use super::board_view::BoardView;
+use super::hub_test_support::lead_on_hub;
 use super::test_support::{TestCrew, bob, git, repository};
 use super::worktree_removal::WorktreeRemoval;
 use super::worktrees::TaskWorktrees;
-use crate::domain::graph::NewTask;
+use crate::domain::graph::{Claimer, NewTask};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -64,6 +65,42 @@ async fn same_warning_about_the_include_file_is_shown_once() {
             "Worktree task-2: 1 file copied (.worktreeinclude).",
         ]
     );
+}
+
+#[tokio::test]
+async fn claim_that_is_not_published_yet_lacks_its_worktree() {
+    let mut crew = TestCrew::new();
+    let root = crew.context.root.clone();
+    repository(&root, &[]);
+    let open = |crew: &TestCrew| {
+        let (context, registry) = (crew.context.clone(), crew.registry.clone());
+        let (board, commands) = (crew.board(), WorktreeCommands::default());
+        let used = Some((Worktrees::open(&root), commands));
+        let worktrees = TaskWorktrees::new(context, registry, board.clone(), used, None);
+        (worktrees, board)
+    };
+    let (worktrees, board) = open(&crew);
+    let new = NewTask {
+        subject: "one".into(),
+        ..NewTask::default()
+    };
+    let id = board.store().create(new, Timestamp(1.0)).unwrap().id;
+    let claimer = Claimer {
+        name: bob(),
+        tags: Vec::new(),
+    };
+    let claimed = board.store().claim(Some(id), &claimer, Timestamp(1.0));
+    let task = claimed.unwrap().unwrap();
+    assert!(!worktrees.lacks_worktree(&bob()).await);
+
+    crew.context = lead_on_hub(&crew);
+    let (worktrees, board) = open(&crew);
+    assert_eq!(board.graph().len(), 0);
+    assert!(worktrees.lacks_worktree(&bob()).await);
+    assert!(!worktrees.lacks_worktree(&Name::lead()).await);
+    let workspace = worktrees.find_or_create(&task, &bob(), None).await;
+    assert!(workspace.unwrap().is_some());
+    assert!(!worktrees.lacks_worktree(&bob()).await);
 }
 
 #[tokio::test]

@@ -111,6 +111,25 @@ impl TaskWorktrees {
         (dir.is_dir() && is_own).then_some(dir)
     }
 
+    /// Returns the open task of `owner` as it is on the board now, which may not be published yet; `None` if there is none, or
+    /// the board cannot be read.
+    pub async fn open_task_of(&self, owner: &Name) -> Option<Task> {
+        let (board, owner) = (self.board.store().clone(), owner.clone());
+        let own =
+            run_blocking(move || board.query(|graph| graph.open_task_of(&owner).cloned())).await;
+        own.ok().flatten()
+    }
+
+    /// Returns whether `owner` has an open task without a worktree here: on a hub, a claim can be stored although its sender
+    /// got no answer. Commits outside of a worktree would not be published. False if the crew is on this machine only.
+    pub async fn lacks_worktree(&self, owner: &Name) -> bool {
+        if self.context.host.is_none() || !self.are_used() {
+            return false;
+        }
+        let own = self.open_task_of(owner).await;
+        own.is_some_and(|task| self.dir_of(&task).is_none())
+    }
+
     /// Finds or creates the worktree of a task that `owner` has claimed, as [`TaskWorktrees::find_or_create`] does, and
     /// prepares it for work.
     ///

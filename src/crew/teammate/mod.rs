@@ -288,7 +288,7 @@ impl TeammateLoop {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {
                         let mut blocks = Vec::new();
-                        if self.lacks_workspace() {
+                        if self.lacks_workspace().await {
                             blocks.extend(self.find_workspace(&[]).await);
                         }
                         say = Some(TurnInput::Say(blocks));

@@ -104,20 +104,16 @@ impl TeammateLoop {
             .map(|t| t.subject.clone())
             .unwrap_or_default();
         let mut blocks = vec![Block::text(prompt::open_task_reminder(task.0, &subject))];
-        if self.lacks_workspace() {
+        if self.lacks_workspace().await {
             blocks.push(self.find_workspace(&[]).await?);
         }
         Some(blocks)
     }
 
-    /// Returns whether the teammate has an open task without a worktree here: on a hub, a claim can be stored although its
-    /// sender got no answer. Commits outside of a worktree would not be published.
-    pub(super) fn lacks_workspace(&self) -> bool {
+    /// Returns whether the teammate has an open task without a worktree, although it must have one.
+    pub(super) async fn lacks_workspace(&self) -> bool {
         let worktrees = &self.crew.worktrees;
-        let is_used = self.crew.context.host.is_some() && worktrees.are_used();
-        let graph = self.crew.board.graph();
-        let own = graph.open_task_of(&self.member.name);
-        is_used && own.is_some_and(|task| worktrees.dir_of(task).is_none())
+        worktrees.lacks_worktree(&self.member.name).await
     }
 
     /// Releases a task whose worktree cannot be created, and pauses the teammate, unless the remote is the reason: then its next
@@ -140,10 +136,8 @@ impl TeammateLoop {
     /// conversation; `None` if there is nothing to restore. If the worktree cannot be created, releases the task and returns
     /// `None`. Does not wait for the setup: the next turn does.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
-        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own =
-            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
-        let task = self.crew.worktrees.recover(own.ok().flatten()?).await;
+        let own = self.crew.worktrees.open_task_of(&self.member.name).await?;
+        let task = self.crew.worktrees.recover(own).await;
         let knows = |words: &str| {
             let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
             blocks.any(|block| match block {
@@ -186,13 +180,9 @@ impl TeammateLoop {
     /// Sets the agent's work directory to the worktree of its open task. Without such a worktree, sets it to the
     /// project directory.
     pub(super) async fn enter_workspace(&mut self) {
-        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
-        let own =
-            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
-        let dir = own
-            .ok()
-            .flatten()
-            .and_then(|task| self.crew.worktrees.dir_of(&task));
+        let worktrees = &self.crew.worktrees;
+        let own = worktrees.open_task_of(&self.member.name).await;
+        let dir = own.and_then(|task| worktrees.dir_of(&task));
         self.agent.driver.tool_runner.workdir =
             dir.unwrap_or_else(|| self.crew.context.root.clone());
     }

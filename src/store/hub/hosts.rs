@@ -194,7 +194,7 @@ fn lead_in_use(other: &LeaseHolder, life: Duration) -> StoreError {
 
 fn host_in_use(name: &HostName, other: &LeaseHolder, life: Duration) -> StoreError {
     StoreError::HostInUse(format!(
-        "another crewdeck{} works for this crew as the host {name}: stop it, or give this host another name; if it was killed, try again after {} s",
+        "another crewdeck{} works for this crew as the host {name}: stop it, or choose another name for this host (a worker: --name; the lead: delete .crewdeck/host.json here); if it was killed, try again after {} s",
         process_text(other),
         life.as_secs()
     ))

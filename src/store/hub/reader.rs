@@ -118,8 +118,15 @@ impl MailStore for HubMailbox {
             let mut position = self.mail.valid_position(name, found.unwrap_or_default())?;
             // The previous reader was killed after it had written the messages to its log.
             let logged = transcript::logged_offset(&self.root, &position.log);
+            let mut is_time_known = position.offset == 0 || position.read_at > 0;
             if !position.log.is_empty() && logged == Some(position.upto) {
+                is_time_known &= position.upto <= position.offset;
                 position.offset = position.offset.max(position.upto);
+            }
+            if !is_time_known {
+                // Otherwise the messages up to this time would be delivered again if the stream goes back.
+                let read_at = self.mail.stored_at(name, position.offset)?;
+                position.read_at = position.read_at.max(read_at);
             }
             position.log.clear();
             position.upto = 0;
@@ -326,6 +333,27 @@ mod tests {
         }
         let peeked = mail.mailbox.peek(&mail.bob, &|_| true).unwrap();
         assert_eq!(peeked.messages.len(), 1);
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn new_session_records_when_the_last_read_message_was_stored() {
+        let mail = MailFixture::new();
+        mail.send();
+        // An earlier version has stored it without a time.
+        let (hub, key) = (mail.server.hub(), position_key(&mail.bob));
+        let old = ReadPosition {
+            offset: 1,
+            ..ReadPosition::default()
+        };
+        let stored = values::change(&hub, &key, "read position", |_| Ok((Some(old.clone()), ())));
+        stored.unwrap();
+        mail.open_session().close();
+        let position = mail.mailbox.mail.position(&mail.bob).unwrap();
+        let position = position.value.unwrap();
+        let read_at = mail.mailbox.mail.stored_at(&mail.bob, 1).unwrap();
+        assert_eq!((position.offset, position.read_at), (1, read_at));
+        assert!(read_at > 0);
     }
 
     #[test]

@@ -97,7 +97,10 @@ fn name_of_a_host_and_place_of_the_lead_are_used_once() {
     let in_beta = |more: &[&str]| project.command("beta", &[&args[..], more].concat());
     let error = failure(&mut in_beta(&["worker", "--name", "ALPHA"]));
     assert_contains(&error, "works for this crew as the host ALPHA");
-    assert_contains(&error, "give this host another name");
+    assert_contains(
+        &error,
+        "choose another name for this host (a worker: --name",
+    );
     let error = failure(&mut in_beta(&["run", "Wait."]));
     assert_contains(&error, "leads this crew already");
     let error = failure(&mut project.worker_command("alpha", HANGS, &[]));

@@ -277,7 +277,7 @@ impl TeammateLoop {
             }
             changes.mark_unchanged();
             let situation = self.check_situation().await;
-            if self.crew.context.stop.is_cancelled() {
+            if self.crew.context.host.is_some() && self.crew.context.stop.is_cancelled() {
                 // The crew must not wait for a hub that does not answer.
                 return None;
             }

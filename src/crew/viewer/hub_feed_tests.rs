@@ -81,17 +81,7 @@ struct FeedFixture {
 
 fn host_of_lead(presence: HostPresence) -> HostState {
     HostState {
-        info: HostInfo {
-            name: HostName::parse("home").unwrap(),
-            kind: HostKind::Lead,
-            slots: 0,
-            tags: Vec::new(),
-            version: String::new(),
-            cores: 4,
-            load: 0.0,
-            is_draining: false,
-            started_at: Timestamp::default(),
-        },
+        info: HostInfo::new(HostName::parse("home").unwrap(), HostKind::Lead),
         session: "s".into(),
         presence,
         seen_at: Timestamp::default(),

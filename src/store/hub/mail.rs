@@ -15,7 +15,7 @@ use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::mail_records::{ID_MAX, NewestMessages, Positions, ReadPosition, SeenIds, parse};
 use super::position_check::PositionCheck;
-use super::reads::{self, Range, SINGLE_READS_MAX};
+use super::reads::{self, Range, SINGLE_READS_MAX, StreamEnd};
 use super::sent_once::{SentOnce, SentState};
 use super::stored::Stored;
 use super::streams::StreamKind;
@@ -233,14 +233,24 @@ impl HubMail {
         Ok(positions)
     }
 
+    /// Reads the end of the messages. A position that was read before fits it, unless the stream has gone back.
+    fn end(&self) -> Result<StreamEnd, StoreError> {
+        let end = self.hub.run(|connection| async move {
+            reads::stream_end(&connection, StreamKind::Mail).await
+        })?;
+        Ok(end)
+    }
+
     /// Returns whether one of these inboxes has an unread message. May return true for an inbox of which the owner has not
-    /// skipped all messages without a valid signature yet.
+    /// skipped all messages without a valid signature yet, or has not corrected its position in a stream that was created
+    /// again.
     pub fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
         let inboxes: Vec<(String, u64)> = {
             let positions = self.current_positions()?;
+            let end = self.end()?;
             let inboxes = names.iter().map(Name::as_str);
             inboxes
-                .map(|name| (name.to_string(), positions.of(name)))
+                .map(|name| (name.to_string(), positions.fitting(name, end)))
                 .collect()
         };
         let has_unread = self.hub.run(move |connection| async move {
@@ -269,8 +279,9 @@ impl HubMail {
         let (mut first, mut last) = (u64::MAX, 0);
         {
             let copy = self.current_positions()?;
+            let end = self.end()?;
             for (owner, newest) in last_of_each {
-                let position = copy.of(&owner);
+                let position = copy.fitting(&owner, end);
                 if newest > position {
                     first = first.min(position + 1);
                     last = last.max(newest);

@@ -40,14 +40,18 @@ pub(super) struct ReadPosition {
 impl ReadPosition {
     /// Returns whether the position can belong to the stream with this end.
     pub fn fits(&self, end: StreamEnd) -> bool {
-        let is_same = self.created == 0 || self.created == end.created;
-        is_same && self.offset <= end.last_sequence
+        fits(self.offset, self.created, end)
     }
 
     /// Returns whether this position, the valid one for `stored`, must replace it.
     pub fn differs_from(&self, stored: &ReadPosition) -> bool {
         self.offset != stored.offset || (stored.created != 0 && self.created != stored.created)
     }
+}
+
+fn fits(offset: u64, created: i64, end: StreamEnd) -> bool {
+    let is_same = created == 0 || created == end.created;
+    is_same && offset <= end.last_sequence
 }
 
 /// Parses a stored message. Another program may have stored something else; the recipient then gets it as a text.
@@ -125,7 +129,8 @@ impl NewestMessages {
 /// The read positions of all inboxes, by name.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
-    offsets: HashMap<String, u64>,
+    /// By owner: the position, and when the stream that it belongs to was created, as in [`ReadPosition::created`].
+    positions: HashMap<String, (u64, i64)>,
     /// The sequence number up to which all changes are in this copy.
     pub sequence: u64,
     /// The epoch of the connection in which the positions were read; 0 if they must be read again.
@@ -137,14 +142,28 @@ impl Positions {
     pub fn add(&mut self, stored: &Stored) {
         self.sequence = self.sequence.max(stored.sequence);
         match serde_json::from_slice::<ReadPosition>(&stored.payload) {
-            Ok(position) => self.offsets.insert(stored.key.clone(), position.offset),
-            Err(_) => self.offsets.remove(&stored.key),
+            Ok(position) => {
+                let position = (position.offset, position.created);
+                self.positions.insert(stored.key.clone(), position)
+            }
+            Err(_) => self.positions.remove(&stored.key),
         };
     }
 
     /// Returns the position up to which the owner has read; 0 at the start.
     pub fn of(&self, owner: &str) -> u64 {
-        self.offsets.get(owner).copied().unwrap_or_default()
+        self.positions.get(owner).map_or(0, |(offset, _)| *offset)
+    }
+
+    /// Like [`Positions::of`], but 0 if the position cannot belong to the stream with this end: its owner has not corrected
+    /// it yet.
+    pub fn fitting(&self, owner: &str, end: StreamEnd) -> u64 {
+        let (offset, created) = self.positions.get(owner).copied().unwrap_or_default();
+        if fits(offset, created, end) {
+            offset
+        } else {
+            0
+        }
     }
 }
 
@@ -218,6 +237,20 @@ mod tests {
         assert_eq!((newest.sequence, positions.sequence), (5, 9));
         positions.add(&stored("bob", 10, "not signed"));
         assert_eq!(positions.of("bob"), 0);
+    }
+
+    #[test]
+    fn position_that_does_not_fit_the_stream_counts_as_none() {
+        let mut positions = Positions::default();
+        positions.add(&stored("bob", 1, r#"{"offset":3,"created":7}"#));
+        let of = |last_sequence, created| {
+            let end = StreamEnd {
+                last_sequence,
+                created,
+            };
+            positions.fitting("bob", end)
+        };
+        assert_eq!((of(3, 7), of(2, 7), of(9, 8)), (3, 0, 0));
     }
 
     #[test]

@@ -84,15 +84,9 @@ fn event() -> EventKind {
 
 fn host(name: &str, tag: &str) -> HostInfo {
     HostInfo {
-        name: HostName::parse(name).unwrap(),
-        kind: HostKind::Worker,
         slots: 1,
         tags: vec![tag.into()],
-        version: String::new(),
-        cores: 1,
-        load: 0.0,
-        is_draining: false,
-        started_at: NOW,
+        ..HostInfo::new(HostName::parse(name).unwrap(), HostKind::Worker)
     }
 }
 

@@ -131,6 +131,7 @@ fn new_stream_with_lower_numbers_loses_no_message() {
     }
     // This client knows only the new stream.
     let other = open(settings(&server));
+    assert!(other.mailbox.has_unread(&[name("bob")]).unwrap());
     assert_eq!(texts(&other), ["d", "e"]);
     assert_eq!(take(&stores), ["d", "e"]);
     stores.mailbox.send(&message("f")).unwrap();

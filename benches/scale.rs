@@ -1,11 +1,15 @@
 //! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard. Also compares a
-//! team of 1,000 agents on 50 hosts with one of 50 agents on as many hosts.
+//! team of 1,000 agents on 50 hosts with one of 50 agents on as many hosts, and the dashboard of the lead of a crew on a
+//! hub with 1,000 agents on 50 hosts, 100 agents on 50 hosts, and 20 agents on one.
 //!
 //! `cargo bench --bench scale` prints each measurement with the ratio of the two boards or teams. `-- commands`, `-- crew`,
-//! `-- idle` and `-- hosts` run one part. Times depend on the machine, so compare only ratios of one run.
+//! `-- idle`, `-- hosts` and `-- hub` run one part. The part `hub` needs `CREWDECK_NATS_SERVER`, the path of a
+//! `nats-server`, and is skipped without it. Times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
+#[path = "common/hub_dashboard.rs"]
+mod hub_dashboard;
 #[path = "common/team_frames.rs"]
 mod team_frames;
 
@@ -33,7 +37,7 @@ const WATCHED: Duration = Duration::from_secs(135);
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts = ["commands", "crew", "idle", "hosts"];
+    let parts = ["commands", "crew", "idle", "hosts", "hub"];
     let named = |part: &str| wanted.iter().any(|w| w == part);
     let all = !parts.iter().any(|p| named(p));
     println!("{}", process::load());
@@ -70,6 +74,9 @@ fn main() {
     }
     if all || named("hosts") {
         team_frames::print();
+    }
+    if all || named("hub") {
+        hub_dashboard::print();
     }
     println!("{}", process::load());
 }

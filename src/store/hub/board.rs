@@ -18,9 +18,8 @@ use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::problems::ReportedProblems;
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
-use super::task_records::{
-    ImportParts, TaskMirror, TaskRecord, import_key, is_readable, part_key, part_payloads, task_key,
-};
+use super::task_keys::{import_key, part_key, task_key};
+use super::task_records::{ImportParts, TaskMirror, TaskRecord, is_readable, part_payloads};
 use super::turn_failure::TurnFailure;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;

@@ -1,6 +1,6 @@
 //! Notices about stored records that are ignored: what is missing because of it, and what the user can do. Does no I/O.
 
-use super::task_records::task_of;
+use super::task_keys::{is_import, task_of};
 
 /// Maximum number of characters of a subject or a name in a notice.
 const SHOWN_MAX: usize = 200;
@@ -75,7 +75,7 @@ impl IgnoredRecord {
             );
         }
         match parts.as_slice() {
-            ["tasks", key] if key.starts_with("import-") => record(
+            ["tasks", key] if is_import(key) => record(
                 "an import of tasks".into(),
                 " and its tasks are missing on the board",
                 "add the tasks again",

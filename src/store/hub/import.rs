@@ -7,7 +7,8 @@ use super::connection::Hub;
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::streams::StreamKind;
-use super::task_records::{ImportParts, LeftoverImport, TaskRecord, part_key};
+use super::task_keys::part_key;
+use super::task_records::{ImportParts, LeftoverImport, TaskRecord};
 use crate::domain::ids::TaskId;
 
 /// The part of the largest message that is left for its headers, in bytes.
@@ -144,7 +145,8 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::super::board::HubBoard;
-    use super::super::task_records::{import_key, part_payloads};
+    use super::super::task_keys::import_key;
+    use super::super::task_records::part_payloads;
     use super::super::test_server::TestServer;
     use super::*;
     use crate::domain::graph::PlannedTask;

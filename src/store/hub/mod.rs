@@ -34,6 +34,7 @@ mod settings;
 mod signature;
 mod stored;
 mod streams;
+mod task_keys;
 mod task_records;
 mod team_records;
 #[cfg(test)]

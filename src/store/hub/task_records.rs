@@ -22,13 +22,11 @@ use serde::{Deserialize, Serialize};
 use super::catch_up::Rereads;
 use super::ignored_records::unreadable_text;
 use super::stored::UNSIGNED;
+use super::task_keys::{import_of_part, is_import, task_key, task_of};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
-
-/// Begins the key of an import.
-const IMPORT: &str = "import-";
 
 /// One stored change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -84,38 +82,6 @@ impl TaskDependencies {
             updated_at: task.updated_at,
         }
     }
-}
-
-pub(super) fn task_key(id: TaskId) -> String {
-    id.0.to_string()
-}
-
-/// Returns whether a key is the one of an import, or of a part of it.
-fn is_import(key: &str) -> bool {
-    key.starts_with(IMPORT) && !key.contains('.')
-}
-
-/// Returns the task of a key. Other spellings of the number, such as `+5` and `05`, are no keys of the task.
-pub(super) fn task_of(key: &str) -> Option<TaskId> {
-    let id = key.parse().ok().map(TaskId)?;
-    (task_key(id) == key).then_some(id)
-}
-
-pub(super) fn import_key(unique: &str) -> String {
-    format!("{IMPORT}{unique}")
-}
-
-/// Returns the key of a part of the import whose key is `import`. The first part has the number 0.
-pub(super) fn part_key(import: &str, number: usize) -> String {
-    format!("{import}-{number}")
-}
-
-/// Splits the key of a part into the key of the import and the number.
-fn import_of_part(key: &str) -> Option<(&str, usize)> {
-    let (import, number) = key.rsplit_once('-')?;
-    let part = (import, number.parse().ok()?);
-    let is_part = is_import(import) && part_key(import, part.1) == key;
-    is_part.then_some(part)
 }
 
 /// Returns whether a record can be used. If not, the record that it has replaced may have had dependencies of other tasks.

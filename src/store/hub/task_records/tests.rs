@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
+use super::super::task_keys::{import_key, part_key};
 use super::*;
 use crate::domain::graph::{GraphError, NewTask, PlannedTask, TaskEdit};
 use crate::domain::ids::Name;

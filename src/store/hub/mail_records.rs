@@ -130,7 +130,7 @@ impl NewestMessages {
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     /// By owner: the position, and when the stream that it belongs to was created, as in [`ReadPosition::created`].
-    positions: HashMap<String, (u64, i64)>,
+    by_owner: HashMap<String, (u64, i64)>,
     /// The sequence number up to which all changes are in this copy.
     pub sequence: u64,
     /// The epoch of the connection in which the positions were read; 0 if they must be read again.
@@ -144,21 +144,21 @@ impl Positions {
         match serde_json::from_slice::<ReadPosition>(&stored.payload) {
             Ok(position) => {
                 let position = (position.offset, position.created);
-                self.positions.insert(stored.key.clone(), position)
+                self.by_owner.insert(stored.key.clone(), position)
             }
-            Err(_) => self.positions.remove(&stored.key),
+            Err(_) => self.by_owner.remove(&stored.key),
         };
     }
 
     /// Returns the position up to which the owner has read; 0 at the start.
     pub fn of(&self, owner: &str) -> u64 {
-        self.positions.get(owner).map_or(0, |(offset, _)| *offset)
+        self.by_owner.get(owner).map_or(0, |(offset, _)| *offset)
     }
 
     /// Like [`Positions::of`], but 0 if the position cannot belong to the stream with this end: its owner has not corrected
     /// it yet.
     pub fn fitting(&self, owner: &str, end: StreamEnd) -> u64 {
-        let (offset, created) = self.positions.get(owner).copied().unwrap_or_default();
+        let (offset, created) = self.by_owner.get(owner).copied().unwrap_or_default();
         if fits(offset, created, end) {
             offset
         } else {

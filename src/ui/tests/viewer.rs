@@ -131,7 +131,7 @@ fn said_after_sending(role: SessionRole, text: &str) -> String {
     apply_events(&mut state, vec![hosts_event(hosts_with_one_lost())]);
     state.set_role(role);
     press(&mut state, &format!("\"{text}\" enter"));
-    let said = state.status.as_ref().map(|said| said.text.to_string());
+    let said = state.status.as_ref().map(|said| said.text.clone());
     said.unwrap_or_default()
 }
 

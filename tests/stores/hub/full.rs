@@ -175,9 +175,9 @@ fn full_streams_reject_writes_whole_and_work_goes_on_with_more_room() {
         let clients = clients.into_iter();
         clients.map(|client| client.join().unwrap()).collect()
     });
-    written
-        .into_iter()
-        .for_each(|contents| stored.add(contents));
+    for contents in written {
+        stored.add(contents);
+    }
     for ids in [&stored.tasks, &stored.messages, &stored.requests] {
         assert!((2..CLIENTS * WRITES).contains(&ids.len()), "{}", ids.len());
     }

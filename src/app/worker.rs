@@ -1,7 +1,6 @@
 //! `crewdeck worker`: runs teammates on this machine for a crew on a hub, whose lead is on another host.
 
 mod end_signals;
-mod host_facts;
 mod members;
 mod worked_tasks;
 
@@ -13,7 +12,6 @@ use anyhow::{Result, anyhow, bail};
 use tokio::task::spawn_blocking;
 
 use self::end_signals::EndSignals;
-use self::host_facts::HostFacts;
 use self::members::prepare;
 use self::worked_tasks::WorkedTasks;
 use super::assemble::{self, Assembly, Built};
@@ -34,8 +32,6 @@ use crate::store::{HubError, StoreError};
 
 /// Interval at which a worker that drains checks whether it has finished.
 const CHECK: Duration = Duration::from_millis(500);
-/// Interval at which a worker reports the load of its machine if it has changed.
-const REPORT: Duration = Duration::from_secs(15);
 /// Pause before the first attempt to join again. Doubled with each further attempt, up to `PAUSE_MAX`.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
@@ -216,8 +212,6 @@ impl WorkerProcess {
             "crewdeck: worker {} runs {} teammates. Ctrl-C: finish the tasks, then end.",
             host.info.name, host.info.slots
         ));
-        let facts = HostFacts::start(host);
-        let mut report = tokio::time::interval(REPORT);
         let drained = wait_until_drained(crew);
         let lost = crew.lost();
         tokio::pin!(drained, lost);
@@ -232,7 +226,6 @@ impl WorkerProcess {
                     "crewdeck: the worker claims no more tasks and ends when its teammates have finished. Again to end at once.",
                 );
                 crew.drain();
-                facts.set_draining();
             }
             tokio::select! {
                 event = events.next() => match event {
@@ -246,7 +239,6 @@ impl WorkerProcess {
                     return Ok(WorkerEnd::Lost);
                 }
                 () = &mut drained, if is_draining => return Ok(WorkerEnd::Signalled),
-                _ = report.tick() => facts.note_load(),
             }
         }
     }

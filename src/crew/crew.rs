@@ -11,6 +11,7 @@ use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
 use super::first_board::{PublishedBoard, publish_session};
 use super::hook_session;
+use super::host_facts::HostFacts;
 use super::lead::LeadAgent;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
@@ -38,6 +39,8 @@ pub struct Crew {
     budget: Arc<TeamBudget>,
     teammates: Arc<Teammates>,
     commands: mpsc::Sender<SentCommand>,
+    /// What this host reports about itself; `None` if the crew is on this machine only.
+    host_facts: Option<HostFacts>,
     resumed: TurnState,
 }
 
@@ -95,6 +98,9 @@ impl Crew {
     /// Makes the teammates claim no more tasks.
     pub fn drain(&self) {
         self.teammates.drain();
+        if let Some(facts) = &self.host_facts {
+            facts.set_draining();
+        }
     }
 
     /// Returns what the teammates of this process have not finished, as text for the user; `None` if nothing is left.
@@ -282,12 +288,15 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     }
     let (sender, inbox) = mpsc::channel(COMMANDS_MAX);
     context.spawn(command_loop::run(Arc::new(commands), inbox));
+    let host = context.host.as_ref();
+    let host_facts = host.map(|host| HostFacts::start(&context, host));
     Ok(Crew {
         context,
         recovery,
         budget,
         teammates,
         commands: sender,
+        host_facts,
         resumed,
     })
 }

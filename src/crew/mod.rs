@@ -55,6 +55,7 @@ mod hook_session;
 mod hooks;
 mod host;
 mod host_changes;
+mod host_facts;
 mod hosts;
 #[cfg(test)]
 mod hub_request_tests;

@@ -476,6 +476,23 @@ impl Agents {
         }
     }
 
+    /// Shows the teammates of other hosts as `team` has them, if they were shown as not running since a session has ended.
+    /// What their hosts have reported meanwhile did not arrive here.
+    pub fn restart_remote(&mut self, team: &Team) {
+        let remote = team
+            .members
+            .iter()
+            .filter(|member| !member.host.is_empty() && member.status != MemberStatus::Shutdown);
+        for member in remote {
+            if let Some(agent) = self.known.get_mut(&member.name)
+                && agent.activity == Some(Activity::Gone)
+            {
+                agent.activity = None;
+                self.version += 1;
+            }
+        }
+    }
+
     /// Returns the running subagents of each agent that has any, in the order of their numbers. One pass over all agents
     /// serves the whole list of the team.
     pub fn running_subagents(&self) -> BTreeMap<Name, Vec<Name>> {

@@ -1,5 +1,6 @@
 //! Tests of the limits on agents in memory, and that the usage of dropped agents is kept.
 
+use crate::domain::team::Member;
 use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::model::agents::*;
 
@@ -231,4 +232,33 @@ fn agent_in_its_first_turn_is_busy_before_its_activity_is_known() {
         &AgentEvent::TurnEnded { end },
     );
     assert_eq!(agents.activity(&Name::lead(), &team), Activity::Idle);
+}
+
+#[test]
+fn teammates_of_other_hosts_are_shown_again_after_the_lead_has_joined_again() {
+    let member = |name: &str, host: &str, status| Member {
+        host: host.into(),
+        status,
+        ..Member::new(Name::member(name).unwrap(), "worker")
+    };
+    let team = Team {
+        members: vec![
+            member("local", "", MemberStatus::Idle),
+            member("gpu-1", "gpu", MemberStatus::Working),
+            member("gpu-2", "gpu", MemberStatus::Shutdown),
+        ],
+        ..Team::default()
+    };
+    let mut agents = Agents::default();
+    for member in &team.members {
+        agents.entry(&member.name);
+    }
+    agents.end_of_session();
+    agents.restart_remote(&team);
+    let shown: Vec<Activity> = team
+        .members
+        .iter()
+        .map(|member| agents.activity(&member.name, &team))
+        .collect();
+    assert_eq!(shown, [Activity::Gone, Activity::Thinking, Activity::Gone]);
 }

@@ -77,7 +77,10 @@ fn board_event(app: &mut App, event: &BoardEvent) {
 
 fn team_event(state: &mut UiState, event: &TeamEvent) {
     match event {
-        TeamEvent::RosterChanged { team } => state.model.team.set_roster(team.clone()),
+        TeamEvent::RosterChanged { team } => {
+            state.model.agents.restart_remote(team);
+            state.model.team.set_roster(team.clone());
+        }
         TeamEvent::MessageMoved { message, step } => {
             if let (true, Ok(to)) = (message.from == "user", Name::party(&message.to)) {
                 rejected::remove_delivered_message(state, &to, &message.content);

@@ -4,50 +4,56 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
-use crate::crew::HostParts;
+use super::context::CrewContext;
+use super::shared_parts::HostParts;
 use crate::domain::host::HostInfo;
 use crate::store::{HostSession, load_average};
 
 /// Pause before a failed report is repeated.
 const AGAIN: Duration = Duration::from_secs(5);
+/// Interval at which the load of the machine is reported if it has changed.
+const LOAD_INTERVAL: Duration = Duration::from_secs(15);
 /// Difference from which on a change of the load is reported.
 const LOAD_STEP: f32 = 0.5;
 
-/// The facts that this host reports about itself. One task reports them, so that they arrive in order.
-pub struct HostFacts {
-    info: watch::Sender<HostInfo>,
-    reporting: JoinHandle<()>,
-}
+/// The facts that this host reports about itself until its crew stops. One task reports them, so that they arrive in order.
+pub struct HostFacts(watch::Sender<HostInfo>);
 
 impl HostFacts {
-    pub fn start(host: &HostParts) -> HostFacts {
+    pub fn start(context: &CrewContext, host: &HostParts) -> HostFacts {
         let (info, changes) = watch::channel(host.info.clone());
-        let reporting = tokio::spawn(report_changes(Arc::clone(&host.session), changes));
-        HostFacts { info, reporting }
+        let (session, stop) = (Arc::clone(&host.session), context.stop.clone());
+        let facts = HostFacts(info.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = note_loads(&info) => {}
+                () = report_changes(session, changes) => {}
+            }
+        });
+        facts
     }
 
-    /// Reports the load of the machine if it has changed.
-    pub fn note_load(&self) {
+    pub fn set_draining(&self) {
+        self.0.send_modify(|info| info.is_draining = true);
+    }
+}
+
+/// Notes the load of the machine from time to time.
+async fn note_loads(info: &watch::Sender<HostInfo>) {
+    let mut ticks = tokio::time::interval(LOAD_INTERVAL);
+    loop {
+        ticks.tick().await;
         let load = load_average();
-        self.info.send_if_modified(|info| {
+        info.send_if_modified(|info| {
             let has_changed = (load - info.load).abs() >= LOAD_STEP;
             if has_changed {
                 info.load = load;
             }
             has_changed
         });
-    }
-
-    pub fn set_draining(&self) {
-        self.info.send_modify(|info| info.is_draining = true);
-    }
-}
-
-impl Drop for HostFacts {
-    fn drop(&mut self) {
-        self.reporting.abort();
     }
 }
 

@@ -2,10 +2,10 @@
 //! copied clones, outages, requests, TLS and errors. All tests need `CREWDECK_NATS_SERVER`.
 
 mod copies;
-mod dashboard;
 mod errors;
 mod formats;
 mod kills;
+mod outage_screen;
 mod outages;
 mod process;
 mod requests;

@@ -226,7 +226,18 @@ pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
 
 /// Returns the beginning of [`claimed_task`], up to the subject.
 pub fn claimed_prefix(id: u64) -> String {
-    format!("<auto-claimed>Task #{id}: ")
+    format!("{CLAIMED}{id}: ")
+}
+
+/// Begins [`claimed_task`].
+pub const CLAIMED: &str = "<auto-claimed>Task #";
+
+/// The text for an agent that was stopped in the middle of a turn and has lost the task of that turn meanwhile.
+pub fn lost_task(id: u64) -> String {
+    format!(
+        "<crew>crewdeck stopped in the middle of your last turn. Meanwhile task #{id} was offered again, so it is no longer \
+         yours: do not continue it. What you did is kept in its worktree.</crew>"
+    )
 }
 
 /// Returns the text that tells a task's owner in which worktree to work. `has` lists the branches whose work the

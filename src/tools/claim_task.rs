@@ -61,5 +61,8 @@ fn claim(context: &ToolContext, input: &Input) -> Result<Option<Task>, ToolOutpu
 /// Returns the first line of the tool result of a successful claim. After a restart, crewdeck searches the conversation
 /// for this line.
 pub fn result_line(id: TaskId, claimer: &Name) -> String {
-    format!("Claimed task #{} for {claimer}", id.0)
+    format!("{CLAIMED}{} for {claimer}", id.0)
 }
+
+/// Begins [`result_line`].
+pub const CLAIMED: &str = "Claimed task #";

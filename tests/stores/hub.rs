@@ -114,7 +114,7 @@ fn free_port() -> u16 {
 
 fn spawn(namespace: Option<&str>, config: &Path) -> Child {
     let program = std::env::var_os("CREWDECK_NATS_SERVER")
-        .expect("CREWDECK_NATS_SERVER must be the path of nats-server 2.11 or newer");
+        .expect("CREWDECK_NATS_SERVER must be the path of nats-server 2.11.7 or newer");
     let log = std::fs::File::create(config.with_extension("conf.log")).unwrap();
     command_in(namespace, &program)
         .arg("-c")

@@ -248,6 +248,11 @@ impl Turn {
         }
     }
 
+    /// Adds a text to the next message to the model, without starting a turn.
+    pub fn add_note(&mut self, text: String) {
+        self.pending_texts.push(Block::text(text));
+    }
+
     fn say(&mut self, blocks: Vec<Block>) -> Vec<TurnEffect> {
         self.pending_texts.extend(blocks);
         if !self.is_idle() {

@@ -407,7 +407,8 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
     }
     let connecting = options.connect(servers).await;
     let client = connecting.map_err(|error| connect_error(&name, &error))?;
-    if !client.is_server_compatible(2, 11, 0) {
+    // Earlier ones accept several changes of which each expects the same state.
+    if !client.is_server_compatible(2, 11, 7) {
         let version = client.server_info().version;
         return Err(HubError::TooOld { hub: name, version });
     }

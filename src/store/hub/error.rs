@@ -21,7 +21,7 @@ pub enum HubError {
     #[error("the login for the hub cannot be used ({why}): correct {what}")]
     InvalidLogin { what: &'static str, why: String },
     #[error(
-        "the hub {hub} runs nats-server {version}, but crewdeck needs 2.11 or newer: update the server"
+        "the hub {hub} runs nats-server {version}, but crewdeck needs 2.11.7 or newer: update the server"
     )]
     TooOld { hub: String, version: String },
     #[error(

@@ -38,9 +38,10 @@ pub(super) struct ReadPosition {
 }
 
 impl ReadPosition {
-    /// Returns whether the position can belong to the stream with this end.
+    /// Returns whether the position can belong to the stream with this end. A position after the end can: a server of a
+    /// cluster that was cut off from the others answers with an earlier end.
     pub fn fits(&self, end: StreamEnd) -> bool {
-        fits(self.offset, self.created, end)
+        fits(self.created, end)
     }
 
     /// Returns whether this position, the valid one for `stored`, must replace it.
@@ -49,9 +50,8 @@ impl ReadPosition {
     }
 }
 
-fn fits(offset: u64, created: i64, end: StreamEnd) -> bool {
-    let is_same = created == 0 || created == end.created;
-    is_same && offset <= end.last_sequence
+fn fits(created: i64, end: StreamEnd) -> bool {
+    created == 0 || created == end.created
 }
 
 /// Parses a stored message. Another program may have stored something else; the recipient then gets it as a text.
@@ -159,11 +159,7 @@ impl Positions {
     /// it yet.
     pub fn fitting(&self, owner: &str, end: StreamEnd) -> u64 {
         let (offset, created) = self.by_owner.get(owner).copied().unwrap_or_default();
-        if fits(offset, created, end) {
-            offset
-        } else {
-            0
-        }
+        if fits(created, end) { offset } else { 0 }
     }
 }
 
@@ -250,11 +246,11 @@ mod tests {
             };
             positions.fitting("bob", end)
         };
-        assert_eq!((of(3, 7), of(2, 7), of(9, 8)), (3, 0, 0));
+        assert_eq!((of(3, 7), of(2, 7), of(9, 8)), (3, 3, 0));
     }
 
     #[test]
-    fn position_after_the_end_or_of_another_stream_does_not_fit() {
+    fn only_a_position_of_another_stream_does_not_fit() {
         let position = |offset, created| ReadPosition {
             offset,
             created,
@@ -265,7 +261,8 @@ mod tests {
             created: 7,
         };
         assert!(position(5, 7).fits(end) && position(5, 0).fits(end));
-        assert!(!position(6, 7).fits(end) && !position(6, 0).fits(end));
+        // The end is the one that a server knows which was cut off from the others of its cluster.
+        assert!(position(6, 7).fits(end) && position(6, 0).fits(end));
         assert!(!position(5, 8).fits(end));
     }
 

@@ -1,5 +1,5 @@
-//! Keeps read positions valid if the stream of the messages goes back: because it was deleted and created again, or a backup
-//! was restored. The number in a position then belongs to another message or to none.
+//! Keeps read positions valid if the stream of the messages was deleted and created again. The number in a position then belongs
+//! to another message or to none.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -95,7 +95,7 @@ pub fn free_port() -> u16 {
 
 fn spawn_server(config: &Path) -> Child {
     let program = std::env::var_os("CREWDECK_NATS_SERVER")
-        .expect("CREWDECK_NATS_SERVER must be the path of nats-server 2.11 or newer");
+        .expect("CREWDECK_NATS_SERVER must be the path of nats-server 2.11.7 or newer");
     Command::new(program)
         .arg("-c")
         .arg(config)

@@ -241,7 +241,7 @@ mod tests {
         let roster = HubRoster::new(hub);
         assert_eq!(roster.read().unwrap(), Team::default());
         let notices = roster.take_notices();
-        assert!(notices[0].contains("member bob"), "{notices:?}");
+        assert!(notices[0].contains("teammate bob"), "{notices:?}");
         rename(&roster, "web");
         assert_eq!(roster.take_notices(), Vec::<String>::new());
     }

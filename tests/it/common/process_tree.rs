@@ -115,3 +115,15 @@ pub fn find_by_variable(variable: &str, value: &str) -> Vec<FoundProcess> {
         })
         .collect()
 }
+
+/// Kills a process that still runs, and all that it has started.
+pub fn kill_with_descendants(process: &mut Child) {
+    if matches!(process.try_wait(), Ok(None)) {
+        let started = descendants_of(i32::try_from(process.id()).unwrap());
+        let _ = process.kill();
+        let _ = process.wait();
+        for id in started {
+            signal(id, Signal::KILL);
+        }
+    }
+}

@@ -8,20 +8,11 @@ use crewdeck::store::DirectoryHost;
 use pretty_assertions::{assert_eq, assert_ne};
 
 use super::errors::{assert_contains, failure};
+use super::kills::COMMITS_A_PART;
 use super::process::LoggedProcess;
 use crate::common::hub_project::{HubProject, head_subject, writes_notes};
 use crate::common::repository::git;
 use crate::common::wait::wait_until;
-
-/// Rules of a teammate that commits a part of its task, and then waits forever.
-const COMMITS_A_PART: &str = r#"
-  - when: '<auto-claimed>Task #'
-    calls:
-      - tool: bash
-        input: { command: "echo part > part.txt && git add part.txt && git commit -qm Part" }
-  - times: 0
-    fault: { hang: true }
-"#;
 
 fn changed_files(folder: &Path) -> String {
     git(folder, &["status", "--porcelain"])

@@ -10,7 +10,7 @@ use super::WORKING_LEAD;
 use crate::common::hub_project::{HubProject, head_subject, writes_notes};
 
 /// Rules of a teammate that commits a part of its task, and then waits forever.
-const COMMITS_A_PART: &str = r#"
+pub(super) const COMMITS_A_PART: &str = r#"
   - when: '<auto-claimed>Task #'
     calls:
       - tool: bash

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::common::process_tree::{descendants_of, signal};
+use crate::common::process_tree::{kill_with_descendants, signal};
 use crate::common::wait::wait_for;
 
 /// A running crewdeck, whose messages go to a file. Killed when it is dropped.
@@ -55,14 +55,7 @@ impl LoggedProcess {
 
 impl Drop for LoggedProcess {
     fn drop(&mut self) {
-        if matches!(self.process.try_wait(), Ok(None)) {
-            let started = descendants_of(self.id());
-            let _ = self.process.kill();
-            let _ = self.process.wait();
-            for id in started {
-                signal(id, Signal::KILL);
-            }
-        }
+        kill_with_descendants(&mut self.process);
         if std::thread::panicking() {
             eprintln!("--- {}\n{}", self.log.display(), self.log());
         }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::POLL;
-use crate::common::process_tree::{descendants_of, signal};
+use crate::common::process_tree::{kill_with_descendants, signal};
 use crate::common::wait::{wait_for, wait_until};
 
 /// Number of lines of a process's log that a failed test shows.
@@ -97,14 +97,7 @@ impl HubProcess {
 
 impl Drop for HubProcess {
     fn drop(&mut self) {
-        if matches!(self.process.try_wait(), Ok(None)) {
-            let started = descendants_of(self.id());
-            let _ = self.process.kill();
-            let _ = self.process.wait();
-            for id in started {
-                signal(id, Signal::KILL);
-            }
-        }
+        kill_with_descendants(&mut self.process);
         if std::thread::panicking() {
             let log = self.log();
             let lines: Vec<&str> = log.lines().collect();

@@ -132,6 +132,13 @@ impl Blueprint {
         })
     }
 
+    /// Takes over what an earlier start of this process has reported to the user, so that it is not reported again.
+    pub fn keep_reports_of(&mut self, earlier: &Blueprint) {
+        if let (Some(plan), Some(earlier)) = (&mut self.hub, &earlier.hub) {
+            plan.settings.unsigned = earlier.settings.unsigned.clone();
+        }
+    }
+
     /// Returns the shared state of the crew. Does not connect and does not join.
     pub fn stores(&self) -> Stores {
         match &self.hub {

@@ -1,7 +1,7 @@
 //! Crews on a hub: the shared state for subcommands with `--hub`, and this process as a host of such a crew.
 
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
@@ -17,7 +17,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
     Board, BranchExchange, DirectoryHost, HostSession, Hub, HubAddress, HubSettings, StoreError,
-    Stores, UnsignedReports, core_count, load_average, machine_name,
+    Stores, core_count, load_average, machine_name,
 };
 
 /// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
@@ -34,9 +34,6 @@ const ADOPT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Warns the user of a lead whose settings name no git remote.
 pub const NO_REMOTE: &str = "The setting hub.remote is missing, so nothing is pushed, and the results of other hosts cannot come here. Set it to a git remote that all hosts reach.";
-
-/// The unsigned messages that this process has reported. It connects again with each join, and reports each of them once.
-static UNSIGNED: LazyLock<UnsignedReports> = LazyLock::new(UnsignedReports::default);
 
 /// How this process takes part in a crew on a hub.
 #[derive(Debug, Clone)]
@@ -66,10 +63,7 @@ impl HubPlan {
             .settings(url, |name| std::env::var(name).ok())?;
         Ok(Some(HubPlan {
             remote,
-            settings: HubSettings {
-                unsigned: UNSIGNED.clone(),
-                ..settings
-            },
+            settings,
             kind: HostKind::Lead,
             name: None,
             slots: 0,

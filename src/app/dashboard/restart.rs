@@ -92,7 +92,10 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
         kept = *from;
         match block_on(read(options.clone(), kept.signals.as_mut()))? {
             None => return Ok(0),
-            Some(Ok(read)) => blueprint = read,
+            Some(Ok(mut read)) => {
+                read.keep_reports_of(&blueprint);
+                blueprint = read;
+            }
             Some(Err(error)) if is_demo_start => return Err(error),
             Some(Err(error)) => {
                 kept.keep_settings_error(&describe_error(&error));

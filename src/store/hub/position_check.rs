@@ -51,6 +51,17 @@ impl KnownEnd {
     }
 }
 
+impl KnownMail {
+    fn know_end(&mut self, known: KnownEnd) {
+        let is_other = |old: &KnownEnd| old.end.created != known.end.created;
+        if self.end.as_ref().is_some_and(is_other) {
+            // The same numbers belong to other messages now.
+            self.read.clear();
+        }
+        self.end = Some(known);
+    }
+}
+
 impl PositionCheck {
     fn lock(&self) -> MutexGuard<'_, KnownMail> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -92,7 +103,7 @@ impl PositionCheck {
             };
             Ok((valid, known))
         })?;
-        self.lock().end = Some(known);
+        self.lock().know_end(known);
         Ok(valid)
     }
 
@@ -155,4 +166,31 @@ async fn last_read(
     let is_read = |stored: &&Stored| stored.microseconds() <= position.read_at;
     let last = all.iter().take_while(is_read).last();
     Ok(last.map_or(0, |stored| stored.sequence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end_of(created: i64) -> KnownEnd {
+        KnownEnd {
+            end: StreamEnd {
+                created,
+                last_sequence: 7,
+            },
+            epoch: 1,
+            read_at: Instant::now(),
+        }
+    }
+
+    #[test]
+    fn times_of_messages_are_forgotten_if_the_stream_was_created_again() {
+        let mut known = KnownMail::default();
+        known.know_end(end_of(1));
+        known.read.insert(Name::lead(), (7, 1_800_000_000));
+        known.know_end(end_of(1));
+        assert_eq!(known.read.len(), 1);
+        known.know_end(end_of(2));
+        assert!(known.read.is_empty());
+    }
 }

@@ -37,6 +37,10 @@ pub const ENTRY: &str = "hub::host_process::role";
 /// The files that the processes obey.
 pub const HEALED: &str = "healed";
 pub const STOP: &str = "stop";
+/// The record of a process that is about to create a task, and those of how that ended.
+pub const CREATING: &str = "creating";
+pub const CREATED: &str = "created";
+pub const NOT_CREATED: &str = "not-created";
 
 /// The lead creates tasks while fewer are open.
 const OPEN_TASKS: usize = 12;
@@ -131,6 +135,8 @@ impl HostProcess {
         let joined = |line: &super::records::RecordLine| line.event == "joined";
         let earlier = records_of(&self.root, &self.role);
         let mut joins = earlier.iter().filter(|line| joined(line)).count();
+        // An earlier process may have been killed while it created a task.
+        self.record(NOT_CREATED, &[]);
         // The earlier process was killed, so its session has certainly ended.
         let last = earlier.into_iter().rev().find(joined);
         let mut previous = last.map(|line| line.argument(0).to_string());
@@ -351,16 +357,24 @@ impl HostProcess {
             .filter(is_open)
             .map(|task| task.id);
         let on: Vec<TaskId> = on.filter(|_| next.is_multiple_of(4)).into_iter().collect();
-        match own
-            .board
-            .create(new(&format!("task {next}"), &on), self.now())
-        {
-            Ok(task) => self.record("created", &[&task.id.0.to_string()]),
-            // A blocker was completed in between.
-            Err(StoreError::Graph(GraphError::CompletedBlocker(_))) => {}
-            Err(error) => return Err(error),
+        // The round must not end while a task is being created. In this order: `healed` can appear at any time.
+        self.record(CREATING, &[]);
+        if self.has(HEALED) {
+            self.record(NOT_CREATED, &[]);
+            return Ok(());
         }
-        Ok(())
+        let created = own
+            .board
+            .create(new(&format!("task {next}"), &on), self.now());
+        match &created {
+            Ok(task) => self.record(CREATED, &[&task.id.0.to_string()]),
+            Err(_) => self.record(NOT_CREATED, &[]),
+        }
+        match created {
+            // A blocker was completed in between.
+            Ok(_) | Err(StoreError::Graph(GraphError::CompletedBlocker(_))) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn release(&self, own: &Stores) -> Result<(), StoreError> {

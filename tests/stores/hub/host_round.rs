@@ -9,7 +9,8 @@ use crewdeck::domain::task::TaskStatus;
 use crewdeck::store::Stores;
 
 use super::host_process::{
-    self, ENTRY, HEALED, LIFE, REPLICAS, ROLE, ROLES, ROOT, SKEW, STOP, URL,
+    self, CREATED, CREATING, ENTRY, HEALED, LIFE, NOT_CREATED, REPLICAS, ROLE, ROLES, ROOT, SKEW,
+    STOP, URL,
 };
 use super::network::{HOSTS, Network};
 use super::proof::{self, PARENT, RoundReport};
@@ -173,6 +174,13 @@ impl HostRound {
         })
     }
 
+    fn is_creating(&self, role: &str) -> bool {
+        let lines = records_of(self.root(), role);
+        let mut events = lines.iter().map(|line| line.event.as_str());
+        let creation = [CREATING, CREATED, NOT_CREATED];
+        events.rfind(|event| creation.contains(event)) == Some(CREATING)
+    }
+
     /// Returns what is not done yet; `None` if all is done.
     fn rest(&self, healed_at: u64) -> Option<String> {
         if !self.have_workers_joined() {
@@ -186,6 +194,9 @@ impl HostRound {
             if !lines.iter().any(is_last) {
                 return Some(format!("{role} has not sent all messages"));
             }
+        }
+        if let Some(role) = ROLES.iter().find(|role| self.is_creating(role)) {
+            return Some(format!("{role} is creating a task"));
         }
         let graph = match self.stores.board.read() {
             Ok(snapshot) => snapshot.graph,

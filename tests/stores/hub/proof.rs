@@ -10,7 +10,7 @@ use crewdeck::domain::ids::{RequestId, TaskId};
 use crewdeck::domain::task::TaskStatus;
 use crewdeck::store::Stores;
 
-use super::host_process::ROLES;
+use super::host_process::{CREATED, ROLES};
 use super::records::{RecordLine, TaskVersion, all_records};
 
 /// Written by the test: which process it killed, and when.
@@ -115,7 +115,7 @@ fn check_tasks(report: &mut RoundReport, stores: &Stores, lines: &[RecordLine]) 
             problems.push(format!("task {} was lost: {}", task.id, task.status));
         }
     }
-    for line in lines.iter().filter(|line| line.event == "created") {
+    for line in lines.iter().filter(|line| line.event == CREATED) {
         let id = TaskId(line.argument(0).parse().unwrap());
         if graph.get(id).is_none() {
             problems.push(format!("task {id} was created, but is not on the board"));

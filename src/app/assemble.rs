@@ -156,7 +156,9 @@ async fn join_when_reachable(
         let is_outage = matches!(
             error.downcast_ref(),
             Some(StoreError::Hub(
-                HubError::Unreachable { .. } | HubError::NoAnswer { .. }
+                HubError::Unreachable { .. }
+                    | HubError::UnknownHost { .. }
+                    | HubError::NoAnswer { .. }
             ))
         );
         if !is_outage {

@@ -20,6 +20,7 @@ use super::headless::{eprint_line, json_line, print_event};
 use super::hub::{HubPlan, NAMES_MAX, is_host_in_use};
 use super::journal::JournalWriter;
 use super::named_models::ModelConnections;
+use super::update_calls::UpdateCalls;
 use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::commands::OutputFormat;
@@ -187,6 +188,7 @@ impl WorkerProcess {
             journal,
             began: now(),
             form: self.form,
+            updates: UpdateCalls::default(),
             tasks: mem::take(&mut self.tasks),
             claim: host.as_ref().map(|host| host.session.claim()),
         };
@@ -420,6 +422,7 @@ struct WorkerOutput {
     journal: JournalWriter,
     began: Timestamp,
     form: OutputFormat,
+    updates: UpdateCalls,
     tasks: WorkedTasks,
     /// What marks the tasks of this host; `None` if it has not joined.
     claim: Option<HostClaim>,
@@ -436,7 +439,7 @@ impl WorkerOutput {
         // A closed output does not end the worker.
         let _ = match self.form {
             OutputFormat::Json => json_line(event),
-            OutputFormat::Text => print_event(event, self.began),
+            OutputFormat::Text => print_event(event, self.began, &mut self.updates),
         };
     }
 }

@@ -191,6 +191,12 @@ impl Hub {
         self.inner.settings.unsigned.take()
     }
 
+    /// Returns why there is no connection; `None` while there is one, and before the first. Does not connect.
+    pub(super) fn outage(&self) -> Option<String> {
+        let (_, connection) = self.connected()?;
+        connection.outage().borrow().clone()
+    }
+
     fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
         let (runtime, connection) = self.inner.connected.get()?;
         Some((runtime.handle().clone(), Arc::clone(connection)))

@@ -268,11 +268,6 @@ impl TeamBook {
         if let Some(group) = lead.and_then(|at| groups.get_mut(at)) {
             group.is_lead = true;
         }
-        let has_left = |group: &HostGroup| {
-            let host = group.host.as_ref();
-            host.is_some_and(|host| host.state.presence == HostPresence::Left)
-        };
-        groups.retain(|group| !group.members.is_empty() || !has_left(group));
         groups.sort_by_key(|group| !group.is_lead);
         groups.into_iter().map(Arc::new).collect()
     }
@@ -373,15 +368,23 @@ mod tests {
     }
 
     #[test]
-    fn host_that_has_left_is_listed_only_with_members() {
+    fn host_that_has_left_is_listed_with_and_without_members() {
         let mut after = hosts();
         for host in &mut after {
             host.presence = HostPresence::Left;
         }
         let book = book(vec![member("bob", "gpu-box")], &after);
+        let group = |name: &str, members: &[&str]| {
+            let members = members.iter().map(ToString::to_string);
+            (name.to_string(), members.collect::<Vec<String>>())
+        };
         assert_eq!(
             groups(&book),
-            [("gpu-box".to_string(), vec!["bob".to_string()])]
+            [
+                group("gpu-box", &["bob"]),
+                group("laptop", &[]),
+                group("mini", &[]),
+            ]
         );
         assert_eq!(book.host_counts(), (0, 0));
     }

@@ -13,7 +13,7 @@ use super::hub::NO_REMOTE;
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe};
-use super::named_models::{LeadModel, ModelConnections};
+use super::named_models::{LeadConnection, ModelConnections};
 use super::{
     checks, describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size,
     worktree_commands,
@@ -237,7 +237,7 @@ async fn start_crew(
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     environment::set_withheld(secrets::header_variables(&settings.models));
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
-    let LeadModel {
+    let LeadConnection {
         connection,
         config: model_config,
         probe,

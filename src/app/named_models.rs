@@ -48,8 +48,8 @@ pub enum Endpoint {
     Script(Option<String>),
 }
 
-/// The model of the lead.
-pub struct LeadModel {
+/// The connection and the configuration of the model of the lead.
+pub struct LeadConnection {
     pub connection: Arc<ModelConnection>,
     pub config: ModelConfig,
     /// A check that the server offers the model. `None` if no check is needed.
@@ -124,13 +124,13 @@ impl ModelConnections {
     ///
     /// # Errors
     /// Fails as [`ModelConnections::connect`], [`ModelConnections::connect_own`] and [`name_of_model`] do.
-    pub async fn connect_lead(&self, event_sender: &EventSender) -> Result<LeadModel> {
+    pub async fn connect_lead(&self, event_sender: &EventSender) -> Result<LeadConnection> {
         let settings = &self.settings;
         let wanted = ModelConnections::wanted_by_lead(settings);
         if let Some((name, entry)) = wanted.and_then(|name| Some((name, self.get(name)?))) {
             let (connection, config) = self.connect(name, entry)?;
             let probe = Probe::of(Some(&config.name), &connection);
-            return Ok(LeadModel {
+            return Ok(LeadConnection {
                 connection,
                 config,
                 probe,
@@ -147,7 +147,7 @@ impl ModelConnections {
             options: ModelOptions::default(),
         };
         let probe = Probe::of(wanted, &connection);
-        Ok(LeadModel {
+        Ok(LeadConnection {
             connection,
             config,
             probe,

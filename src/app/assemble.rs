@@ -12,13 +12,12 @@ use super::blueprint::Blueprint;
 use super::hub::NO_REMOTE;
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::model_setup::{self, Probe, name_of_model};
-use super::named_models::ModelConnections;
+use super::model_setup::{self, Probe};
+use super::named_models::{LeadConnection, ModelConnections};
 use super::{
     checks, describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size,
     worktree_commands,
 };
-use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, Settings};
 use crate::crew::{
@@ -156,7 +155,9 @@ async fn join_when_reachable(
         let is_outage = matches!(
             error.downcast_ref(),
             Some(StoreError::Hub(
-                HubError::Unreachable { .. } | HubError::NoAnswer { .. }
+                HubError::Unreachable { .. }
+                    | HubError::UnknownHost { .. }
+                    | HubError::NoAnswer { .. }
             ))
         );
         if !is_outage {
@@ -236,30 +237,12 @@ async fn start_crew(
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     environment::set_withheld(secrets::header_variables(&settings.models));
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
-    let wanted = ModelConnections::wanted_by_lead(settings);
-    let entry = wanted.and_then(|name| Some((name, named.get(name)?)));
-    let unnamed = match entry {
-        Some(_) => None,
-        None => Some(named.connect_own().await?),
-    };
+    let LeadConnection {
+        connection,
+        config: model_config,
+        probe,
+    } = named.connect_lead(&event_sender).await?;
     let journal = JournalWriter::open(root, &session);
-    let (connection, model_config) = match (entry, unnamed) {
-        (Some((name, entry)), _) => named.connect(name, entry)?,
-        (None, Some(connection)) => {
-            let model = name_of_model(wanted, &connection, &event_sender).await?;
-            let model_config = ModelConfig {
-                window: settings.window.or(connection.window),
-                price: settings.prices.get(&model).copied(),
-                max_tokens: settings.max_tokens(),
-                name: model,
-                model: Arc::clone(&connection.model),
-                options: ModelOptions::default(),
-            };
-            (connection, model_config)
-        }
-        (None, None) => return Err(model_setup::no_model().into()),
-    };
-    let probe = Probe::of(entry.map(|_| &model_config.name).or(wanted), &connection);
     let calls_max = settings.calls_max();
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::journal::JournalWriter;
 use super::pending_requests::PendingRequests;
 use super::unfinished_work::UnfinishedWork;
+use super::update_calls::{UpdateCalls, UpdateLine};
 use crate::agent::FULL_TEXT;
 use crate::commands::OutputFormat;
 use crate::crew::Crew;
@@ -84,6 +85,7 @@ pub async fn run(
     let mut last = TurnEnd::Done;
     let mut pending = PendingRequests::default();
     let mut unfinished = UnfinishedWork::default();
+    let mut updates = UpdateCalls::default();
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
@@ -110,7 +112,7 @@ pub async fn run(
         }
         let written = match form {
             OutputFormat::Json => json_line(&event),
-            OutputFormat::Text => print_event(&event, began),
+            OutputFormat::Text => print_event(&event, began, &mut updates),
         };
         if let Err(error) = written {
             // The program that reads the output has closed the pipe. This is a normal end.
@@ -190,7 +192,11 @@ pub fn json_line(event: &Event) -> std::io::Result<()> {
 }
 
 /// Prints an event as text: the lead's answers on standard output, progress on standard error.
-pub fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
+pub fn print_event(
+    event: &Event,
+    began: Timestamp,
+    updates: &mut UpdateCalls,
+) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Agent {
             agent,
@@ -206,7 +212,12 @@ pub fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
             }
         }
         EventKind::Agent { agent, event: what } => {
-            if let Some(text) = agent_progress(agent, what, event.at) {
+            let text = match updates.note(agent, what) {
+                UpdateLine::None => None,
+                UpdateLine::Result(text) => Some(text),
+                UpdateLine::OtherEvent => agent_progress(agent, what, event.at),
+            };
+            if let Some(text) = text {
                 eprint_line(&format!("{agent} · {text}"));
             }
         }

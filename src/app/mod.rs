@@ -47,6 +47,7 @@ mod team_size;
 mod theme;
 mod trust;
 mod unfinished_work;
+mod update_calls;
 mod viewer_session;
 mod worker;
 mod worktree_commands;

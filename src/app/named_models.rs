@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 
 use super::jitter;
 use super::local_server::{self, FoundServer};
-use super::model_setup::{self, ModelConnection, variable};
+use super::model_setup::{self, ModelConnection, Probe, name_of_model, variable};
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{Variable, expand};
 use crate::config::{self, Settings};
@@ -18,6 +18,7 @@ use crate::model::effort;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::rate_limiter::RateLimiter;
+use crate::protocol::EventSender;
 
 /// The named models of the settings, and the connections that agents use so far.
 pub struct ModelConnections {
@@ -45,6 +46,14 @@ pub enum Endpoint {
     Server(ModelServerConfig),
     /// The model script in this file; `None` is the script of the demo.
     Script(Option<String>),
+}
+
+/// The connection and the configuration of the model of the lead.
+pub struct LeadConnection {
+    pub connection: Arc<ModelConnection>,
+    pub config: ModelConfig,
+    /// A check that the server offers the model. `None` if no check is needed.
+    pub probe: Option<Probe>,
 }
 
 impl ModelConnections {
@@ -108,6 +117,41 @@ impl ModelConnections {
             self.local.get_or_init(|| found);
         }
         self.connection(&NamedModel::default())
+    }
+
+    /// Connects to the lead's model. If no model is configured and the server lists several, publishes a notice with the
+    /// choice.
+    ///
+    /// # Errors
+    /// Fails as [`ModelConnections::connect`], [`ModelConnections::connect_own`] and [`name_of_model`] do.
+    pub async fn connect_lead(&self, event_sender: &EventSender) -> Result<LeadConnection> {
+        let settings = &self.settings;
+        let wanted = ModelConnections::wanted_by_lead(settings);
+        if let Some((name, entry)) = wanted.and_then(|name| Some((name, self.get(name)?))) {
+            let (connection, config) = self.connect(name, entry)?;
+            let probe = Probe::of(Some(&config.name), &connection);
+            return Ok(LeadConnection {
+                connection,
+                config,
+                probe,
+            });
+        }
+        let connection = self.connect_own().await?;
+        let name = name_of_model(wanted, &connection, event_sender).await?;
+        let config = ModelConfig {
+            window: settings.window.or(connection.window),
+            price: settings.prices.get(&name).copied(),
+            max_tokens: settings.max_tokens(),
+            name,
+            model: Arc::clone(&connection.model),
+            options: ModelOptions::default(),
+        };
+        let probe = Probe::of(wanted, &connection);
+        Ok(LeadConnection {
+            connection,
+            config,
+            probe,
+        })
     }
 
     /// Returns the connection and the configuration of the named model `name`, whose entry is `entry`. Connects if no

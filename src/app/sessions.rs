@@ -100,6 +100,7 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
             "--dir",
             options.dir.as_ref().map(|dir| dir.display().to_string()),
         ),
+        ("--hub", options.hub.clone()),
         ("--provider", options.provider.clone()),
         ("--base-url", options.base_url.clone()),
         ("--model", model),
@@ -214,6 +215,11 @@ mod tests {
             (
                 "--provider openai --model qwen3:8b",
                 "crewdeck --provider openai --model qwen3:8b --resume 0190aaaa",
+            ),
+            // The session is one of a crew on a hub.
+            (
+                "--hub nats://hub:4222/web",
+                "crewdeck --hub nats://hub:4222/web --resume 0190aaaa",
             ),
             // A resumed session is not less restricted than before.
             (

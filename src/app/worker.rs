@@ -19,6 +19,8 @@ use super::blueprint::Blueprint;
 use super::headless::{eprint_line, json_line, print_event};
 use super::hub::{HubPlan, NAMES_MAX, is_host_in_use};
 use super::journal::JournalWriter;
+use super::named_models::ModelConnections;
+use super::update_calls::UpdateCalls;
 use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::commands::OutputFormat;
@@ -90,13 +92,16 @@ pub fn main(global: &GlobalOptions, options: WorkerArgs) -> Result<u8> {
     // Teammates of a worker stay until the worker ends.
     settings.idle_timeout_s = Some(0);
     settings.merge = Some(MergePolicy::Asked);
-    let mut tags: Vec<String> = options.tags;
-    tags.retain(|tag| !tag.trim().is_empty());
+    for tag in options.tags.iter().filter(|tag| tag.contains(' ')) {
+        eprint_line(&format!(
+            "warning: the tag '{tag}' contains a space. Tags are separated by commas, such as --tags gpu,rust"
+        ));
+    }
     let plan = HubPlan {
         kind: HostKind::Worker,
         name: options.name,
         slots: options.slots,
-        tags,
+        tags: options.tags,
         ..plan
     };
     block_on(async move {
@@ -127,6 +132,12 @@ struct WorkerProcess {
 
 impl WorkerProcess {
     async fn run(mut self) -> Result<u8> {
+        let checking = Box::pin(check_model(&self.blueprint));
+        tokio::select! {
+            biased;
+            () = self.signals.give_up() => return Ok(self.signals.exit_code()),
+            checked = checking => checked?,
+        }
         loop {
             let cause = match Box::pin(self.attempt()).await {
                 Ok(WorkerEnd::Signalled) => break,
@@ -177,6 +188,7 @@ impl WorkerProcess {
             journal,
             began: now(),
             form: self.form,
+            updates: UpdateCalls::default(),
             tasks: mem::take(&mut self.tasks),
             claim: host.as_ref().map(|host| host.session.claim()),
         };
@@ -268,6 +280,17 @@ impl WorkerProcess {
         }
         ended
     }
+}
+
+/// Fails if there is no model for the teammates. Checked before the worker joins, so that the crew does not see a host that
+/// ends at once.
+async fn check_model(blueprint: &Blueprint) -> Result<()> {
+    let (settings, choice) = (&blueprint.settings, blueprint.choice.as_ref());
+    let models = ModelConnections::new(settings, choice, blueprint.speed);
+    // The start of the crew publishes the same notice.
+    let (event_sender, _events) = bus::bus(now);
+    models.connect_lead(&event_sender).await?;
+    Ok(())
 }
 
 async fn stop(crew: Crew, is_lost: bool) -> bool {
@@ -399,6 +422,7 @@ struct WorkerOutput {
     journal: JournalWriter,
     began: Timestamp,
     form: OutputFormat,
+    updates: UpdateCalls,
     tasks: WorkedTasks,
     /// What marks the tasks of this host; `None` if it has not joined.
     claim: Option<HostClaim>,
@@ -415,7 +439,7 @@ impl WorkerOutput {
         // A closed output does not end the worker.
         let _ = match self.form {
             OutputFormat::Json => json_line(event),
-            OutputFormat::Text => print_event(event, self.began),
+            OutputFormat::Text => print_event(event, self.began, &mut self.updates),
         };
     }
 }

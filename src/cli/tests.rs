@@ -108,6 +108,26 @@ fn resume_does_not_take_a_subcommand_as_id() {
     }
 }
 
+#[test]
+fn tags_of_a_worker_are_separated_by_one_comma() {
+    let read_tags = |list: &str| {
+        let line = ["crewdeck", "worker", "--tags", list];
+        let cli = Cli::parse_args(line.into_iter().map(OsString::from))?;
+        let Some(Verb::Worker(args)) = cli.verb else {
+            panic!("unexpected subcommand");
+        };
+        Ok::<_, clap::Error>(args.tags)
+    };
+    assert_eq!(read_tags("gpu, rust").unwrap(), ["gpu", "rust"]);
+    assert_eq!(read_tags("help wanted").unwrap(), ["help wanted"]);
+    for list in ["gpu,", ",gpu", "gpu,,rust", " ", ""] {
+        let error = read_tags(list).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{list}");
+        let text = error.to_string();
+        assert!(text.contains("such as gpu,rust"), "{list}: {text}");
+    }
+}
+
 /// Parses a `crewdeck task import` command line.
 fn read_import(options: &str) -> Result<ImportArgs, clap::Error> {
     let cli = read(&format!("crewdeck task import {options}"))?;

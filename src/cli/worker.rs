@@ -16,11 +16,19 @@ pub struct WorkerArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=i64::from(SLOTS_MAX)))]
     pub slots: u16,
     /// Tags that let the teammates claim tasks that require them, such as gpu,rust
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_tag)]
     pub tags: Vec<String>,
     /// Name of this host in the crew; default: the name of the machine
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<HostName>,
+}
+
+/// Parses a tag of a list. Like a tag of a task, it may contain a space, because labels of issues become tags.
+fn parse_tag(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a tag is empty: separate tags by one comma, such as gpu,rust".into()),
+        tag => Ok(tag.into()),
+    }
 }
 
 fn parse_name(text: &str) -> Result<HostName, String> {

@@ -125,6 +125,11 @@ impl Crew {
         }
     }
 
+    /// Returns why the hub cannot be reached; `None` if it can be, or if the crew is on this machine only.
+    pub fn hub_outage(&self) -> Option<String> {
+        self.context.host.as_ref()?.store.outage()
+    }
+
     /// Stops all agents and their programs without a change of the shared state, because this host has lost its session on
     /// the hub. Returns whether all have ended within `ABANDON_WITHIN`.
     pub async fn abandon(self) -> bool {

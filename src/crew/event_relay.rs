@@ -246,6 +246,10 @@ mod tests {
             Ok(Box::new(()))
         }
 
+        fn outage(&self) -> Option<String> {
+            None
+        }
+
         fn publish(&self, _: &HostName, events: &[EventKind]) -> Result<(), StoreError> {
             lock(&self.attempts).push(events.to_vec());
             match lock(&self.failures).pop() {

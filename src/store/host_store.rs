@@ -51,6 +51,9 @@ pub trait HostStore: Debug + Send + Sync {
     /// When the store cannot be reached now.
     fn watch_connection(&self, report: ConnectionReport) -> Result<Box<dyn Send>, StoreError>;
 
+    /// Returns why the store cannot be reached; `None` if it can be, or if that is not known. Does not ask the store.
+    fn outage(&self) -> Option<String>;
+
     /// Publishes events of the agents of `host`, in this order. They are kept up to a bound, oldest removed first.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ mod hooks;
 mod hostile;
 mod hostile_cli;
 mod hostile_tools;
+mod hub_arguments;
 mod hub_try;
 mod hub_viewer;
 #[cfg(target_os = "linux")]

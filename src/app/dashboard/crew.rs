@@ -40,8 +40,9 @@ pub(super) enum CrewChange {
     /// An update of a crew that another process runs.
     Local(ViewerUpdate),
     Hub(HubUpdate),
-    /// This host has lost its session on the hub, so that its crew may no longer act.
-    Lost,
+    /// This host has lost its session on the hub, so that its crew may no longer act. The value is why the hub cannot be
+    /// reached; `None` if it can be.
+    Lost(Option<String>),
 }
 
 impl CrewState {
@@ -52,7 +53,7 @@ impl CrewState {
             CrewState::Viewing(viewing) => CrewChange::Hub(viewing.next().await),
             CrewState::Running(assembly) => {
                 assembly.crew.lost().await;
-                CrewChange::Lost
+                CrewChange::Lost(assembly.crew.hub_outage())
             }
             CrewState::Starting(_) | CrewState::Absent => std::future::pending().await,
         }

@@ -263,7 +263,7 @@ impl Dashboard {
                         }
                     }
                     CrewChange::Hub(news) => self.apply_hub_update(news),
-                    CrewChange::Lost => return Ok(self.join_again()),
+                    CrewChange::Lost(cause) => return Ok(self.join_again(cause.as_deref())),
                 },
                 () = until(wake), if wake.is_some() => {
                     for effect in update(&mut self.state, Msg::Tick { now: now() }) {

@@ -124,10 +124,10 @@ impl Dashboard {
     }
 
     /// Returns the exit reason that resumes the session of this process, whose host then joins the crew on the hub again.
-    pub(super) fn join_again(&self) -> ExitReason {
+    /// `cause` is why the hub cannot be reached.
+    pub(super) fn join_again(&self, cause: Option<&str>) -> ExitReason {
         let mut kept = self.keep();
-        let text = "The hub could not be reached for too long, so the agents of this host were stopped. This host has joined the crew again.";
-        kept.notice = Some((NoticeLevel::Error, text.into()));
+        kept.notice = Some((NoticeLevel::Error, lost_notice(cause)));
         let session = self.state.own_session().map(str::to_string);
         // A session without a message of the user cannot be resumed.
         let session = session.filter(|id| resume::choose(&self.root, id).is_ok());
@@ -148,5 +148,27 @@ impl Dashboard {
             }
         }
         self.frames.request(FrameCause::Key);
+    }
+}
+
+/// Returns the notice about the loss of the session on the hub, which is shown after the host has joined again. `cause` is
+/// `None` if the connection was not interrupted.
+fn lost_notice(cause: Option<&str>) -> String {
+    let cause = cause.unwrap_or("it did not answer, or this machine was suspended");
+    format!(
+        "The hub could not be reached for too long ({cause}), so the agents of this host were stopped. This host has joined the crew again."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notice_about_a_lost_session_names_the_cause() {
+        let text = lost_notice(Some("no server accepts the connection"));
+        let start = "The hub could not be reached for too long (no server accepts the connection), so the agents";
+        assert!(text.starts_with(start), "{text}");
+        assert!(lost_notice(None).contains("(it did not answer, or this machine was suspended)"));
     }
 }

@@ -54,6 +54,10 @@ impl HostStore for ReportedHosts {
         Ok(Box::new(()))
     }
 
+    fn outage(&self) -> Option<String> {
+        None
+    }
+
     fn publish(&self, _: &HostName, _: &[EventKind]) -> Result<(), StoreError> {
         panic!("a viewer publishes no events")
     }

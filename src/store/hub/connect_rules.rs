@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use async_nats::{ClientError, ConnectErrorKind};
+use async_nats::{ClientError, ConnectErrorKind, ServerAddr};
+use tokio::time::timeout;
 
 use super::error::HubError;
 use super::settings::{HubLogin, HubSettings};
@@ -62,6 +63,17 @@ fn is_loopback(server: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// Returns why no server of the address can be found by its name; `None` if one can be, or if that is not known in time.
+pub(super) async fn lookup_failure(settings: &HubSettings) -> Option<String> {
+    let mut failure = None;
+    for server in &settings.address.servers {
+        let address = server.parse::<ServerAddr>().ok()?;
+        let found = timeout(CONNECT_WITHIN, address.socket_addrs()).await;
+        failure = Some(found.ok()?.err()?.to_string());
+    }
+    failure
+}
+
 /// Returns the error for a connection that could not be made.
 pub(super) fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
     let hub = hub.to_string();
@@ -74,16 +86,18 @@ pub(super) fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubE
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
             HubError::Login { hub }
         }
+        ConnectErrorKind::Dns => {
+            let short = why.strip_prefix("DNS error: ").map(String::from);
+            let why = short.unwrap_or(why);
+            HubError::UnknownHost { hub, why }
+        }
         ConnectErrorKind::Tls => HubError::Tls { hub, why },
         _ if is_tls => HubError::Tls { hub, why },
         ConnectErrorKind::TimedOut => HubError::Unreachable {
             hub,
             why: format!("no answer within {} s", CONNECT_WITHIN.as_secs()),
         },
-        ConnectErrorKind::ServerParse
-        | ConnectErrorKind::Dns
-        | ConnectErrorKind::Io
-        | ConnectErrorKind::MaxReconnects => {
+        ConnectErrorKind::ServerParse | ConnectErrorKind::Io | ConnectErrorKind::MaxReconnects => {
             if let Some(short) = why.strip_prefix("IO error: ") {
                 why = short.to_string();
             }
@@ -103,7 +117,7 @@ pub(super) fn outage_cause(error: &ClientError) -> String {
     } else if is(ConnectErrorKind::TimedOut) {
         format!("no answer within {} s", CONNECT_WITHIN.as_secs())
     } else if is(ConnectErrorKind::Dns) {
-        "the name of its server is unknown".into()
+        "the host name was not found".into()
     } else if is(ConnectErrorKind::Tls) {
         "the TLS connection failed".into()
     } else if is(ConnectErrorKind::AuthorizationViolation) || is(ConnectErrorKind::Authentication) {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::connect_rules::{
     CONNECT_WITHIN, INTERRUPTED, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
-    is_login_exposed, outage_cause,
+    is_login_exposed, lookup_failure, outage_cause,
 };
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
@@ -189,6 +189,12 @@ impl Hub {
     /// wait.
     pub(super) fn take_unsigned_reports(&self) -> Vec<String> {
         self.inner.settings.unsigned.take()
+    }
+
+    /// Returns why there is no connection; `None` while there is one, and before the first. Does not connect.
+    pub(super) fn outage(&self) -> Option<String> {
+        let (_, connection) = self.connected()?;
+        connection.outage().borrow().clone()
     }
 
     fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
@@ -394,7 +400,13 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
     // Installs the TLS crypto provider; fails harmlessly if it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let name = settings.address.to_string();
-    check_is_private(&settings, &name)?;
+    if let Err(error) = check_is_private(&settings, &name) {
+        // TLS is no remedy for a wrong host name.
+        return Err(match lookup_failure(&settings).await {
+            Some(why) => HubError::UnknownHost { hub: name, why },
+            None => error,
+        });
+    }
     let server = Arc::<HubEvents>::default();
     let options = options(&settings, Arc::clone(&server)).await?;
     let mut servers = Vec::new();

@@ -11,6 +11,10 @@ pub enum HubError {
     )]
     Unreachable { hub: String, why: String },
     #[error(
+        "the host name in the address of the hub {hub} was not found ({why}): check its spelling, and that this machine can resolve it"
+    )]
+    UnknownHost { hub: String, why: String },
+    #[error(
         "the TLS connection to the hub {hub} failed ({why}): check hub.ca, hub.cert and hub.key in your settings"
     )]
     Tls { hub: String, why: String },

@@ -65,6 +65,10 @@ impl HostStore for HubHosts {
         outage::start(&self.0, report)
     }
 
+    fn outage(&self) -> Option<String> {
+        self.0.outage()
+    }
+
     fn publish(&self, host: &HostName, events: &[EventKind]) -> Result<(), StoreError> {
         events::publish(&self.0, host, events)
     }

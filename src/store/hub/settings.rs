@@ -42,15 +42,32 @@ impl HubAddress {
             text: shown(text),
             why,
         };
+        if text.contains('@') {
+            return Err(invalid(
+                "it must not contain a login: set CREWDECK_HUB_USER and CREWDECK_HUB_PASSWORD",
+            ));
+        }
         let (mut servers, mut crew, mut own_scheme) = (Vec::new(), None, None);
         for part in text.split(',').map(str::trim) {
-            let default = own_scheme.unwrap_or("nats");
-            let (scheme, rest) = part.split_once("://").unwrap_or((default, part));
-            if scheme != "nats" && scheme != "tls" {
+            let (scheme, rest) = match part.split_once("://") {
+                Some((scheme, rest)) => (known_scheme(scheme), rest),
+                None => (own_scheme.or(Some("nats")), part),
+            };
+            let Some(scheme) = scheme else {
                 return Err(invalid("it must begin with nats:// or tls://"));
-            }
+            };
             if *own_scheme.get_or_insert(scheme) != scheme {
                 return Err(invalid("all its servers must have nats://, or all tls://"));
+            }
+            if rest == part
+                && let Some(why) = missing_slashes(part)
+            {
+                return Err(invalid(why));
+            }
+            if rest.contains(['?', '#']) {
+                return Err(invalid(
+                    "it must end after the name of the crew: remove '?' or '#' and what follows",
+                ));
             }
             let (server, path) = match rest.split_once('/') {
                 Some((_, "")) => return Err(invalid("the name of the crew is missing after '/'")),
@@ -103,13 +120,27 @@ impl fmt::Display for HubAddress {
     }
 }
 
+/// Returns a scheme in lower case, because case does not matter; `None` if it is not the scheme of a hub.
+fn known_scheme(scheme: &str) -> Option<&'static str> {
+    let mut known = ["nats", "tls"].into_iter();
+    known.find(|known| known.eq_ignore_ascii_case(scheme))
+}
+
+/// Returns what is wrong with an address without `://` that begins with a scheme, such as `nats:/host`; `None` if it does
+/// not. In `nats:4222`, the server is called `nats`.
+fn missing_slashes(text: &str) -> Option<&'static str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let port = rest.split('/').next().unwrap_or_default();
+    let is_port = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+    match known_scheme(scheme)? {
+        _ if is_port => None,
+        "tls" => Some("'//' is missing after tls:"),
+        _ => Some("'//' is missing after nats:"),
+    }
+}
+
 /// Returns why a server, such as `host:4222` or `[::1]`, is invalid; `None` if it is valid.
 fn server_problem(scheme: &str, server: &str) -> Option<&'static str> {
-    if server.contains('@') {
-        return Some(
-            "it must not contain a login: set CREWDECK_HUB_USER and CREWDECK_HUB_PASSWORD",
-        );
-    }
     // The colons in brackets belong to an IPv6 address.
     let outside = server.rsplit_once(']').map_or(server, |(_, rest)| rest);
     let is_usual = |c: char| c.is_alphanumeric() || "-._[]:".contains(c);
@@ -141,19 +172,32 @@ fn server_and_port(server: &str) -> String {
     }
 }
 
-/// Returns an address as it is shown in an error, without what may be a secret: a login, a query, and a port that is no
-/// number.
+/// Returns an address as it is shown in an error. `…` stands for what may be a secret: a login, what follows `?` or `#`, and a
+/// port that is no number.
 fn shown(text: &str) -> String {
-    let end = text.rfind('@').map_or(0, |at| at + 1);
-    let text = text.get(end..).unwrap_or_default();
-    let shown: Vec<String> = text.split(',').map(shown_server).collect();
-    shown.join(",").chars().take(200).collect()
+    // A password may contain each of the separators.
+    let (login, rest) = match text.rsplit_once('@') {
+        Some((login, rest)) => (Some(login), rest),
+        None => (None, text),
+    };
+    let scheme = login.and_then(|login| login.split_once("://"));
+    let start = match (login, scheme.and_then(|(scheme, _)| known_scheme(scheme))) {
+        (Some(_), Some(scheme)) => format!("{scheme}://…@"),
+        (Some(_), None) => "…@".into(),
+        (None, _) => String::new(),
+    };
+    let servers: Vec<String> = rest.split(',').map(shown_server).collect();
+    let shown = format!("{start}{}", servers.join(","));
+    shown.chars().take(200).collect()
 }
 
 fn shown_server(text: &str) -> String {
-    let text = text.split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-    let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (text, query) = text.split_at(text.find(['?', '#']).unwrap_or(text.len()));
+    let (scheme, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + "://".len()),
+        None => ("", text),
+    };
+    let (server, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
     // The colons in brackets belong to an IPv6 address.
     let (brackets, rest) = server.split_at(server.find(']').unwrap_or(0));
@@ -161,9 +205,11 @@ fn shown_server(text: &str) -> String {
         Some((host, port)) if !is_port(port) => format!("{brackets}{host}:…"),
         Some(_) | None => server.to_string(),
     };
-    let scheme_end = if scheme.is_empty() { "" } else { "://" };
-    let path_start = if path.is_empty() { "" } else { "/" };
-    format!("{scheme}{scheme_end}{server}{path_start}{path}")
+    let query = match query.chars().next() {
+        Some(mark) => format!("{mark}…"),
+        None => String::new(),
+    };
+    format!("{scheme}{server}{path}{query}")
 }
 
 /// How the client proves who it is.
@@ -261,6 +307,9 @@ mod tests {
             ),
             ("tls://a,b/web", &["tls://a", "tls://b"], "web"),
             ("tls://a/web,b/web", &["tls://a", "tls://b"], "web"),
+            ("NATS://a:1/web", &["nats://a:1"], "web"),
+            ("Tls://a,TLS://b/web", &["tls://a", "tls://b"], "web"),
+            ("nats:4222/web", &["nats://nats:4222"], "web"),
         ] {
             let address = HubAddress::parse(text).unwrap();
             assert_eq!(address.servers, servers, "{text}");
@@ -325,28 +374,48 @@ mod tests {
             ("nats://[::1/web", "an IPv6 address must be in brackets"),
             ("nats://[x]:4222/web", "the name of the server is invalid"),
             ("nats://a b:4222/web", "the name of the server is invalid"),
-            ("nats://a?x/web", "the name of the server is invalid"),
+            (
+                "nats://a?x/web",
+                "'nats://a?…' is no address of a hub: it must end after the name of the crew",
+            ),
             ("nats://h:4222/a b", "the name of a crew has 1 to 32 "),
             ("nats://h:4222/a/b", "the name of a crew has 1 to 32 "),
             ("nats://a/b.c", "the name of a crew has 1 to 32 "),
             (
                 "nats://a:1/web?token=secret",
-                "the name of a crew has 1 to 32 ",
+                "'nats://a:1/web?…' is no address of a hub: it must end after the name of the crew",
+            ),
+            (
+                "nats://a:1/web#secret",
+                "'nats://a:1/web#…' is no address of a hub: it must end after the name of the crew",
             ),
             (
                 "nats://h:4222/",
-                "the name of the crew is missing after '/'",
+                "'nats://h:4222/' is no address of a hub: the name of the crew is missing after '/'",
             ),
+            ("nats://h:4222/web/", "'nats://h:4222/web/' is no address"),
+            (
+                "nats:/host",
+                "'nats:/host' is no address of a hub: '//' is missing after nats:",
+            ),
+            ("NATS:host:4222/web", "'//' is missing after nats:"),
+            ("tls:", "'//' is missing after tls:"),
             ("nats://a:1/one,nats://b:1/two", "it names two crews"),
             (
                 "nats://a:1,tls://b:1/web",
                 "all its servers must have nats://, or all tls://",
             ),
-            ("nats://bob:secret@h:4222/x", "CREWDECK_HUB_USER"),
+            (
+                "nats://bob:secret@h:4222/x",
+                "'nats://…@h:4222/x' is no address of a hub: it must not contain a login: set CREWDECK_HUB_USER",
+            ),
+            ("nats://bob:a/secret,b?c@h/x", "CREWDECK_HUB_USER"),
+            ("bob:secret@h", "'…@h' is no address"),
+            ("nats://h/x?user=secret@b", "CREWDECK_HUB_USER"),
             ("nats://bob:secret", "port"),
             ("nats://bob:secret:4222", "brackets"),
             ("nats://bob:secret/web,nats://a:1", "port"),
-            ("http://bob:secret@a", "nats://"),
+            ("http://bob:secret@a", "it must not contain a login"),
         ] {
             let error = HubAddress::parse(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

@@ -27,7 +27,8 @@ const WITHOUT_HOST: &str = "lead";
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownHost {
     pub state: HostState,
-    /// When the last report of the host arrived here. The host's own time is not compared with the clock of this machine.
+    /// When the last report of the host arrived here. The host's own time is not compared with the clock of this machine. For
+    /// a lost host, when it last renewed its lease.
     pub heard_at: Timestamp,
     /// The open tasks that a lost host held when it was lost, in the order of their numbers; empty for other hosts.
     pub held: Vec<TaskId>,
@@ -162,6 +163,7 @@ impl TeamBook {
             });
             let is_lost = host.presence == HostPresence::Lost;
             let heard_at = match was {
+                Some(was) if is_lost => last_heard_of_lost(was, host, at),
                 Some(was) if was.state.seen_at == host.seen_at => was.heard_at,
                 // The host was lost before this process knew it, so that only its own time is known.
                 None if is_lost && (0.0..=at.0).contains(&host.seen_at.0) => host.seen_at,
@@ -266,14 +268,20 @@ impl TeamBook {
         if let Some(group) = lead.and_then(|at| groups.get_mut(at)) {
             group.is_lead = true;
         }
-        let has_left = |group: &HostGroup| {
-            let host = group.host.as_ref();
-            host.is_some_and(|host| host.state.presence == HostPresence::Left)
-        };
-        groups.retain(|group| !group.members.is_empty() || !has_left(group));
         groups.sort_by_key(|group| !group.is_lead);
         groups.into_iter().map(Arc::new).collect()
     }
+}
+
+/// Returns when `host`, which a report of the time `at` says is lost, was last heard of. `was` is the host as it was known
+/// before. The last renewals of its lease may be known only since this report, although they are older: reports about
+/// renewals are sparse. How much later the last one was follows from the server's clock alone.
+fn last_heard_of_lost(was: &KnownHost, host: &HostState, at: Timestamp) -> Timestamp {
+    if was.is_lost() {
+        return was.heard_at;
+    }
+    let later = (host.seen_at.0 - was.state.seen_at.0).max(0.0);
+    Timestamp((was.heard_at.0 + later).min(at.0))
 }
 
 /// Returns the open tasks of `board` that are claimed for this session of `host`, in the order of their numbers.
@@ -360,15 +368,23 @@ mod tests {
     }
 
     #[test]
-    fn host_that_has_left_is_listed_only_with_members() {
+    fn host_that_has_left_is_listed_with_and_without_members() {
         let mut after = hosts();
         for host in &mut after {
             host.presence = HostPresence::Left;
         }
         let book = book(vec![member("bob", "gpu-box")], &after);
+        let group = |name: &str, members: &[&str]| {
+            let members = members.iter().map(ToString::to_string);
+            (name.to_string(), members.collect::<Vec<String>>())
+        };
         assert_eq!(
             groups(&book),
-            [("gpu-box".to_string(), vec!["bob".to_string()])]
+            [
+                group("gpu-box", &["bob"]),
+                group("laptop", &[]),
+                group("mini", &[]),
+            ]
         );
         assert_eq!(book.host_counts(), (0, 0));
     }
@@ -405,6 +421,22 @@ mod tests {
         after[0].seen_at.0 += 1.0;
         book.set_hosts(&after, &board, Timestamp(BEGUN + 9.0));
         assert_eq!(heard(&book), Some(Timestamp(BEGUN + 9.0)));
+    }
+
+    #[test]
+    fn age_of_a_lost_host_counts_from_its_last_renewal() {
+        let mut book = book(vec![], &hosts());
+        let board = TaskGraph::default();
+        let heard = |book: &TeamBook| book.known("mini").map(|host| host.heard_at);
+        let mut lost = hosts_with_one_lost();
+        // The last renewal, which no report has contained, was three seconds after the one before.
+        lost[2].seen_at.0 += 3.0;
+        book.set_hosts(&lost, &board, Timestamp(BEGUN + 18.0));
+        assert_eq!(heard(&book), Some(Timestamp(BEGUN + 3.0)));
+        // Hosts that are read at once have an earlier time, because the lease is gone.
+        book.set_hosts(&hosts_with_one_lost(), &board, Timestamp(BEGUN + 30.0));
+        book.set_hosts(&lost, &board, Timestamp(BEGUN + 40.0));
+        assert_eq!(heard(&book), Some(Timestamp(BEGUN + 3.0)));
     }
 
     #[test]

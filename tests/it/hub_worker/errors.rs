@@ -33,12 +33,16 @@ fn worker_at(project: &HubProject, url: &str) -> Command {
 
 #[test]
 #[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
-fn worker_needs_a_hub_a_secret_and_a_clone() {
+fn worker_needs_a_hub_a_model_a_secret_and_a_clone() {
     let project = HubProject::new(&["alpha"]);
     project.add_task(&["First"]);
     let provider = project.write_script("alpha", HANGS);
     let mut without_hub = project.command("alpha", &["--provider", &provider, "worker"]);
     assert_contains(&failure(&mut without_hub), "--hub nats://");
+    let url = project.server.url();
+    let missing = ["--provider", "script:missing.yaml", "worker", "--hub", &url];
+    let error = failure(&mut project.command("alpha", &missing));
+    assert_contains(&error, "the script missing.yaml cannot be read");
 
     let worker = || project.worker_command("alpha", HANGS, &[]);
     let error = failure(worker().env_remove("CREWDECK_HUB_SECRET"));

@@ -79,6 +79,31 @@ fn password_is_not_sent_without_tls() {
 }
 
 #[test]
+fn unknown_host_name_is_named_with_each_login() {
+    // A part of a name has at most 63 characters, so no name server is asked.
+    let host = format!("{}.example.org", "a".repeat(64));
+    let user = || HubLogin::User {
+        name: "crew".into(),
+        password: "x".to_string().into(),
+    };
+    for (scheme, login) in [
+        ("nats", HubLogin::None),
+        ("nats", user()),
+        ("tls", user()),
+        ("nats", HubLogin::Token("x".to_string().into())),
+    ] {
+        let error = first_error(HubSettings {
+            login,
+            ..settings(&format!("{scheme}://{host}:4222"))
+        });
+        assert!(matches!(error, HubError::UnknownHost { .. }), "{error:?}");
+        let text = error.to_string();
+        let is_clear = text.contains("was not found") && !text.contains("hub.ca");
+        assert!(is_clear, "{text}");
+    }
+}
+
+#[test]
 #[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
 fn certificate_authority_requires_tls() {
     let server = NatsServer::start("");

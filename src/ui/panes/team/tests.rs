@@ -215,6 +215,23 @@ fn hosts_that_have_left_are_below_one_heading_until_it_is_expanded() {
 }
 
 #[test]
+fn hosts_without_agents_are_counted_among_those_that_have_left() {
+    let mut state = two_left();
+    let mut after = hosts();
+    after.push(host("old-box", HostKind::Worker));
+    for host in &mut after {
+        if host.info.kind == HostKind::Worker {
+            host.presence = HostPresence::Left;
+        }
+    }
+    apply_events(&mut state, vec![hosts_event(after)]);
+    let seen = picture(&state);
+    assert!(seen.contains("▸ 2 hosts have left"), "{seen}");
+    press(&mut state, "G enter");
+    assert_eq!(list(&state)[4..], ["▸gpu-box", "▸old-box"]);
+}
+
+#[test]
 fn filter_finds_agents_of_hosts_that_have_left() {
     let mut state = two_left();
     press(&mut state, "/ \"gpu-box\" enter");

@@ -1,6 +1,6 @@
 //! Takes snapshots of one work directory.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,12 +9,12 @@ use rustix::io::Errno;
 
 use super::error::CheckpointError;
 use super::files::{self, NoContent, is_foreign};
-use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent};
+use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, split};
 use super::meta::CheckpointMeta;
 use super::repository::{CheckpointMessage, CheckpointRepository, SnapshotRef, TreeChanges};
-use super::rules::IgnoreRules;
-use super::scan::{DirectoryScan, scan};
-use crate::domain::checkpoint::NewCheckpoint;
+use super::rescan::{Rescan, ScanScope};
+use super::scan::DirectoryScan;
+use crate::domain::checkpoint::{CheckpointReason, NewCheckpoint};
 use crate::store::WorkFolder;
 use crate::store::git::{Git, GitError, is_hash};
 use crate::store::regular_file;
@@ -38,6 +38,7 @@ pub struct SnapshotDirectory {
     pub folder: WorkFolder,
     top: OwnedFd,
     known: KnownFiles,
+    rescan: Rescan,
     /// The tree of the last snapshot; `None` if it has no files.
     tree: Option<String>,
     /// The tree of the last checkpoint; differs from `tree` after a preview.
@@ -72,6 +73,7 @@ impl SnapshotDirectory {
             folder,
             top,
             known: KnownFiles::default(),
+            rescan: Rescan::default(),
             tree: None,
             checkpoint_tree: None,
             tracked: None,
@@ -123,7 +125,7 @@ impl SnapshotDirectory {
         self.known.sort();
         // The states must be older than git's comparison: a file that changes in between is then read again.
         let now = now_seconds();
-        let found = self.scan()?;
+        let found = self.scan(ScanScope::All)?;
         let Some(changed) = self.changed_since_commit()? else {
             self.known = KnownFiles::default();
             return Ok(());
@@ -182,11 +184,11 @@ impl SnapshotDirectory {
         self.folder.git.without_fetching().without_replacements()
     }
 
-    fn scan(&self) -> Result<DirectoryScan, CheckpointError> {
+    fn scan(&mut self, scope: ScanScope) -> Result<DirectoryScan, CheckpointError> {
         let exclude = self.folder.common.join("info/exclude");
         let exclude = regular_file::read(&exclude, EXCLUDE_MAX).unwrap_or_default();
-        let rules = IgnoreRules::new(&[self.folder.user_patterns.clone(), exclude]);
-        scan(&self.top, &self.known, rules)
+        let patterns = vec![self.folder.user_patterns.clone(), exclude];
+        self.rescan.scan(&self.top, &self.known, patterns, scope)
     }
 
     /// Stores the present files under `reference`. With [`UnchangedFiles::Leave`], stores nothing if no file has changed
@@ -222,8 +224,15 @@ impl SnapshotDirectory {
         self.top = open_top(&self.folder.dir)?;
         let started = now_seconds();
         let head = self.head();
+        // A file that has become a tracked one need not have changed. A rewind overwrites files, so it trusts no report.
+        let is_quick = self.tracked == head
+            && matches!(reference, SnapshotRef::Checkpoint(_))
+            && content.reason != CheckpointReason::Rewind;
         self.track_files_of(head.as_deref());
-        let found = self.scan()?;
+        let found = self.scan(match is_quick {
+            true => ScanScope::Changed,
+            false => ScanScope::All,
+        })?;
         let mut meta = CheckpointMeta {
             private: found.private,
             ignored: found.ignored,
@@ -309,12 +318,19 @@ impl SnapshotDirectory {
         for path in &gone {
             self.known.remove(path);
         }
+        let mut unsettled = BTreeSet::new();
         for (path, update) in updates {
             match update {
-                Some(content) => self.known.set(&path, content),
+                Some(content) => {
+                    if !content.is_settled() {
+                        unsettled.insert(split(&path).0.to_vec());
+                    }
+                    self.known.set(&path, content);
+                }
                 None => self.known.remove(&path),
             }
         }
+        self.rescan.settle(unsettled);
         Ok(StoredSnapshot { meta, is_stored })
     }
 

@@ -59,6 +59,17 @@ pub struct KnownFiles {
     folders: HashMap<Box<[u8]>, Vec<KnownFile>>,
 }
 
+impl KnownContent {
+    /// Returns whether the content is known as long as the state of the file is the same.
+    pub fn is_settled(&self) -> bool {
+        match self {
+            KnownContent::Stored(stored) => !stored.is_recent,
+            KnownContent::Skipped | KnownContent::Unknown => false,
+            KnownContent::Gone => true,
+        }
+    }
+}
+
 impl KnownFile {
     /// Returns whether the content of a file with this state need not be read again.
     pub fn is_same(&self, state: &DiskFileState) -> bool {
@@ -209,6 +220,11 @@ impl KnownFiles {
                 _ => drop(files.remove(at)),
             }
         }
+    }
+
+    /// Returns the number of files with an entry.
+    pub fn file_count(&self) -> usize {
+        self.folders.values().map(Vec::len).sum()
     }
 
     /// Returns the number of folders with an entry.

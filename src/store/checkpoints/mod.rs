@@ -4,8 +4,9 @@
 //! out what git ignores, nested repositories, the folders of crewdeck, and files that are too large or cannot be read.
 //! The files are stored in a repository of their own: see [`repository`].
 //!
-//! Each snapshot lists all folders and looks at the state of each file, so it needs no watch and is right on every file
-//! system. Only files whose state has changed are read.
+//! A snapshot lists all folders and looks at the state of each file, which is right on every file system. Only files whose
+//! state has changed are read. In a large directory on a local file system, it looks only at the folders of which the kernel
+//! has reported a change.
 
 mod apply;
 mod cleanup;
@@ -17,11 +18,13 @@ mod meta;
 mod plan;
 mod project;
 mod repository;
+mod rescan;
 mod restore;
 mod rules;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use cleanup::Cleanup;
 pub use error::CheckpointError;

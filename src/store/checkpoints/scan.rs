@@ -17,6 +17,7 @@ use super::error::CheckpointError;
 use super::files::{self, FolderReader, open_below};
 use super::known::{DiskFileState, KnownContent, KnownCursor, KnownFile, KnownFiles, PathBuffer};
 use super::rules::IgnoreRules;
+use super::watch::FolderWatch;
 use crate::domain::folders::is_reserved;
 
 /// Maximum number of files in a work directory. A larger directory gets no checkpoints.
@@ -50,7 +51,7 @@ pub struct DirectoryScan {
 }
 
 /// A folder to scan.
-struct ScannedFolder {
+pub struct ScannedFolder {
     path: Vec<u8>,
     /// An open folder above this one.
     base: Arc<OwnedFd>,
@@ -64,6 +65,8 @@ struct ScannedFolder {
 
 struct ScanQueue<'a> {
     known: &'a KnownFiles,
+    /// Learns of each folder before it is read.
+    watch: Option<&'a FolderWatch>,
     state: Mutex<ScanState>,
     has_changed: Condvar,
     /// The number of files so far.
@@ -78,7 +81,8 @@ struct ScanState {
 }
 
 /// Scans the work directory `top` and compares it with what is known. Tracked files are found even if git ignores their
-/// names. Nested repositories, and the folders of crewdeck in the top folder, are left out.
+/// names. Nested repositories, and the folders of crewdeck in the top folder, are left out. `watch` gets all folders that
+/// are scanned.
 ///
 /// # Errors
 /// When the work directory cannot be read or has more than [`FILES_MAX`] files.
@@ -86,26 +90,11 @@ pub fn scan(
     top: &OwnedFd,
     known: &KnownFiles,
     rules: IgnoreRules,
+    watch: Option<&FolderWatch>,
 ) -> Result<DirectoryScan, CheckpointError> {
     let top = open_below(top, b"").map_err(|error| CheckpointError::read(b"", error))?;
-    let first = ScannedFolder {
-        path: Vec::new(),
-        base: Arc::new(top),
-        below: 0..0,
-        depth: 0,
-        rules,
-        is_ignored: false,
-    };
-    let queue = ScanQueue {
-        known,
-        state: Mutex::new(ScanState {
-            waiting: vec![first],
-            running: 0,
-            error: None,
-        }),
-        has_changed: Condvar::new(),
-        count: AtomicUsize::new(0),
-    };
+    let first = ScannedFolder::below(&Arc::new(top), b"", rules, false);
+    let queue = ScanQueue::new(known, watch, vec![first]);
     let mut own = FolderScanner::new(&queue);
     let is_done = (0..ALONE_MAX).any(|_| !own.scan_next());
     let mut found = own.found;
@@ -133,10 +122,28 @@ pub fn scan(
         .state
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    match state.error {
-        Some(error) => Err(error),
-        None => Ok(found.finish(known)),
+    if let Some(error) = state.error {
+        return Err(error);
     }
+    found.add_missing_folders(known);
+    Ok(found.sorted())
+}
+
+/// Scans single folders, not what is below them: see [`scan`].
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn scan_folders(
+    known: &KnownFiles,
+    folders: Vec<ScannedFolder>,
+) -> Result<DirectoryScan, CheckpointError> {
+    let queue = ScanQueue::new(known, None, Vec::new());
+    let mut scanner = FolderScanner::new(&queue);
+    for folder in folders {
+        scanner.scan_folder(folder)?;
+        scanner.folders.clear();
+    }
+    Ok(scanner.found.sorted())
 }
 
 /// The results of one thread.
@@ -158,14 +165,18 @@ impl FolderFindings {
         self.visited.append(&mut other.visited);
     }
 
-    fn finish(mut self, known: &KnownFiles) -> DirectoryScan {
-        let mut scan = self.scan;
+    /// Adds the known files in folders that no longer exist.
+    fn add_missing_folders(&mut self, known: &KnownFiles) {
         self.visited.sort_unstable();
         // A folder that is renamed during the scan can be listed twice.
         self.visited.dedup();
         if self.visited.len() < known.folder_count() {
-            known.add_files_outside(&self.visited, &mut scan.gone);
+            known.add_files_outside(&self.visited, &mut self.scan.gone);
         }
+    }
+
+    fn sorted(self) -> DirectoryScan {
+        let mut scan = self.scan;
         scan.changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for list in [
             &mut scan.gone,
@@ -181,7 +192,25 @@ impl FolderFindings {
     }
 }
 
-impl ScanQueue<'_> {
+impl<'a> ScanQueue<'a> {
+    fn new(
+        known: &'a KnownFiles,
+        watch: Option<&'a FolderWatch>,
+        waiting: Vec<ScannedFolder>,
+    ) -> ScanQueue<'a> {
+        ScanQueue {
+            known,
+            watch,
+            state: Mutex::new(ScanState {
+                waiting,
+                running: 0,
+                error: None,
+            }),
+            has_changed: Condvar::new(),
+            count: AtomicUsize::new(0),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, ScanState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,6 +308,9 @@ impl<'a> FolderScanner<'a> {
             }
             Err(error) => return Err(CheckpointError::read(&folder.path, error)),
         };
+        if let Some(watch) = self.queue.watch {
+            watch.add(&fd, &folder.path);
+        }
         let kind = self.list(&fd, is_top);
         let has_rules = match kind.map_err(|e| CheckpointError::read(&folder.path, e))? {
             FolderKind::Folder { has_rules } => has_rules,
@@ -418,6 +450,23 @@ fn name_at<'a>(names: &'a [u8], range: &Range<usize>) -> &'a [u8] {
 }
 
 impl ScannedFolder {
+    /// Returns the folder at `path` below the top folder. `rules` are those of the folder without its own.
+    pub fn below(
+        top: &Arc<OwnedFd>,
+        path: &[u8],
+        rules: IgnoreRules,
+        is_ignored: bool,
+    ) -> ScannedFolder {
+        ScannedFolder {
+            path: path.to_vec(),
+            base: Arc::clone(top),
+            below: 0..path.len(),
+            depth: 0,
+            rules,
+            is_ignored,
+        }
+    }
+
     /// Returns the folder at `path` in this folder, which is open as `fd`.
     fn folder_in(&self, fd: &Arc<OwnedFd>, path: &[u8], is_ignored: bool) -> ScannedFolder {
         let is_kept_open = self.depth < OPEN_DEPTH_MAX;

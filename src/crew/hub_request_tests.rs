@@ -122,7 +122,7 @@ async fn wait_for_file(path: &Path) {
 }
 
 #[tokio::test]
-async fn branch_is_not_merged_if_the_session_ends_while_the_board_is_read() {
+async fn branch_stays_if_the_session_ends_while_the_board_is_read() {
     let (crew, session, root) = crew_with_two_branches();
     let board = crew.board();
     board.read(TaskSet::All).await.unwrap();

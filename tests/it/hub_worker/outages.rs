@@ -181,7 +181,7 @@ fn check_that_a_large_worker_joins_again(
 
 #[test]
 #[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
-fn worker_with_many_teammates_joins_again_after_a_frozen_server() {
+fn large_worker_joins_again_after_a_frozen_server() {
     check_that_a_large_worker_joins_again(
         HubProject::new(&["alpha"]),
         USER_LEASE,
@@ -192,7 +192,7 @@ fn worker_with_many_teammates_joins_again_after_a_frozen_server() {
 
 #[test]
 #[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
-fn worker_with_many_teammates_joins_again_after_a_server_restart() {
+fn large_worker_joins_again_after_a_restart_of_the_server() {
     let life = Duration::from_secs(3);
     check_that_a_large_worker_joins_again(
         HubProject::with_lease(&["alpha"], life.as_secs()),

@@ -1,15 +1,19 @@
 //! Tests of requests and merges in a crew on a hub.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 
-use super::hub_test_support::lead_on_hub;
-use super::test_support::{LEAD_DECIDES, TestCrew, bob};
+use super::hub_test_support::{lead_in_session, lead_on_hub};
+use super::test_support::{LEAD_DECIDES, TestCrew, bob, git, repository};
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Approver, Decision, Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::team::Member;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{EventKind, TeamEvent};
-use crate::store::Mailbox;
+use crate::store::{FakeHostSession, Mailbox, TaskSet, Worktrees};
 
 /// Returns a crew on a hub that this process leads, with the teammate bob on the host gpu.
 async fn crew_with_remote_bob() -> TestCrew {
@@ -93,4 +97,74 @@ async fn host_without_a_session_does_not_merge() {
     crew.context.host.as_ref().unwrap().session.leave();
     let error = merges.merge_for_user(vec![TaskId(1)]).await.unwrap_err();
     assert!(error.contains("can no longer merge branches"), "{error}");
+}
+
+/// Returns a crew on a hub that this process leads, the session that allows it, and its project with the completed tasks 1
+/// and 2, whose branches add the files `a` and `b`.
+fn crew_with_two_branches() -> (TestCrew, Arc<FakeHostSession>, PathBuf) {
+    let mut crew = TestCrew::new();
+    let session = FakeHostSession::new("home", "s");
+    crew.context = lead_in_session(&crew, Arc::clone(&session));
+    let root = crew.dir.path().to_path_buf();
+    repository(&root, &["a", "b"]);
+    (crew, session, root)
+}
+
+/// Waits until a file exists. Panics after a minute.
+async fn wait_for_file(path: &Path) {
+    let waiting = async {
+        while !path.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_mins(1), waiting).await;
+    assert!(waited.is_ok(), "{} is missing", path.display());
+}
+
+#[tokio::test]
+async fn branch_stays_if_the_session_ends_while_the_board_is_read() {
+    let (crew, session, root) = crew_with_two_branches();
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let merges = crew.merges(&board, Some(Worktrees::open(&root)));
+    merges.try_merge(TaskId(1)).await.unwrap();
+    assert!(root.join("a").exists());
+    let head = git(&root, &["rev-parse", "main"]);
+    // The first answer lets the request pass.
+    session.end_after(1);
+    let error = merges.try_merge(TaskId(2)).await.err().unwrap();
+    assert!(error.contains("can no longer merge branches"), "{error}");
+    assert_eq!(git(&root, &["rev-parse", "main"]), head);
+    assert!(!root.join("b").exists());
+}
+
+#[tokio::test]
+async fn train_does_not_land_if_the_session_ends_during_its_checks() {
+    let (mut crew, session, root) = crew_with_two_branches();
+    let folder = tempfile::tempdir().unwrap();
+    let (begun, may_end) = (folder.path().join("begun"), folder.path().join("may_end"));
+    // On a combination with `b`, the check waits for the test, at most a minute.
+    let check = format!(
+        "test -f b || exit 0; touch {}; for i in $(seq 1200); do test -f {} && exit 0; sleep 0.05; done; exit 1",
+        begun.display(),
+        may_end.display()
+    );
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let merges = crew.checked_merges(&board, &check);
+    merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
+    assert!(root.join("a").exists());
+    let head = git(&root, &["rev-parse", "main"]);
+    let end_session = async {
+        wait_for_file(&begun).await;
+        session.end();
+        std::fs::write(&may_end, "").unwrap();
+    };
+    let (merged, ()) = tokio::join!(merges.merge_for_user(vec![TaskId(2)]), end_session);
+    merged.unwrap();
+    let notices = crew.notices().join("\n");
+    let expected = "can no longer merge branches";
+    assert!(notices.contains(expected), "{notices}");
+    assert_eq!(git(&root, &["rev-parse", "main"]), head);
+    assert!(!root.join("b").exists());
 }

@@ -13,6 +13,11 @@ use crate::store::{FakeHostSession, Hub, HubAddress, HubSettings};
 
 /// Returns the context of `crew` as one on a hub, which this process leads as the host `home`.
 pub fn lead_on_hub(crew: &TestCrew) -> Arc<CrewContext> {
+    lead_in_session(crew, FakeHostSession::new("home", "s"))
+}
+
+/// Returns the context of [`lead_on_hub`] with a session that the test can end.
+pub fn lead_in_session(crew: &TestCrew, session: Arc<FakeHostSession>) -> Arc<CrewContext> {
     let address = HubAddress::parse("nats://127.0.0.1:1/web").unwrap();
     let hub = Hub::new(HubSettings::new(address));
     let info = HostInfo::new(HostName::parse("home").unwrap(), HostKind::Lead);
@@ -28,7 +33,7 @@ pub fn lead_on_hub(crew: &TestCrew) -> Arc<CrewContext> {
         hooks: None,
         host: Some(HostParts {
             info,
-            session: FakeHostSession::new("home", "s"),
+            session,
             store: hub.stores(&crew.context.root).hosts.unwrap(),
             exchange: None,
         }),

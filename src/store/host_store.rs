@@ -139,6 +139,8 @@ impl HostFence {
 pub struct FakeHostSession {
     claim: HostClaim,
     is_valid: std::sync::atomic::AtomicBool,
+    /// How often [`HostSession::is_valid`] may still return true.
+    valid_answers: std::sync::atomic::AtomicUsize,
     updates: std::sync::Mutex<Vec<HostInfo>>,
 }
 
@@ -152,6 +154,7 @@ impl FakeHostSession {
                 session: session.into(),
             },
             is_valid: true.into(),
+            valid_answers: usize::MAX.into(),
             updates: std::sync::Mutex::default(),
         })
     }
@@ -160,6 +163,13 @@ impl FakeHostSession {
     pub fn end(&self) {
         let order = std::sync::atomic::Ordering::SeqCst;
         self.is_valid.store(false, order);
+    }
+
+    /// Ends the session as [`FakeHostSession::end`] does, after [`HostSession::is_valid`] has returned true `answers` more
+    /// times.
+    pub fn end_after(&self, answers: usize) {
+        let order = std::sync::atomic::Ordering::SeqCst;
+        self.valid_answers.store(answers, order);
     }
 
     /// Returns what the host has reported about itself, oldest first.
@@ -180,7 +190,10 @@ impl HostSession for FakeHostSession {
     }
 
     fn is_valid(&self) -> bool {
-        self.is_valid.load(std::sync::atomic::Ordering::SeqCst)
+        let order = std::sync::atomic::Ordering::SeqCst;
+        let left = &self.valid_answers;
+        let left = left.fetch_update(order, order, |left| left.checked_sub(1));
+        left.is_ok() && self.is_valid.load(order)
     }
 
     fn update(&self, info: &HostInfo) -> Result<(), StoreError> {

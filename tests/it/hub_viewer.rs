@@ -1,5 +1,8 @@
 //! A dashboard that views a crew on a hub from another clone of the project, with a real hub.
 
+#[cfg(target_os = "linux")]
+mod forged;
+
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,11 @@
 //! `crewdeck worker` and the lead of a crew on a hub, as real processes with a real NATS server: starts, work, shutdown, kills,
-//! copied clones, outages, requests, TLS and errors. All tests need `CREWDECK_NATS_SERVER`.
+//! lost tasks, copied clones, outages, requests, TLS and errors. All tests need `CREWDECK_NATS_SERVER`.
 
 mod copies;
 mod errors;
 mod formats;
 mod kills;
+mod lost_tasks;
 mod outage_screen;
 mod outages;
 mod process;

@@ -24,7 +24,24 @@ impl BootTime {
     }
 
     pub fn elapsed(self) -> Duration {
-        BootTime::now().0.saturating_sub(self.0)
+        BootTime::now().since(self)
+    }
+
+    /// Returns the time between `earlier` and this point; zero if `earlier` is the later one.
+    pub fn since(self, earlier: BootTime) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Returns the point after `time`, in which the machine may have slept.
+    #[cfg(test)]
+    pub fn after(self, time: Duration) -> BootTime {
+        BootTime(self.0 + time)
+    }
+
+    /// Returns the point before `time`, in which the machine may have slept.
+    #[cfg(test)]
+    pub fn before(self, time: Duration) -> BootTime {
+        BootTime(self.0.saturating_sub(time))
     }
 }
 
@@ -39,5 +56,16 @@ mod tests {
         let least = other.elapsed();
         assert!(began.elapsed() >= least);
         assert!(began < BootTime::now());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn sleep_of_the_machine_counts() {
+        // The clock of `Instant` stops meanwhile.
+        assert_eq!(CLOCK, ClockId::Boottime);
+        let woken = BootTime::now();
+        let asleep = woken.before(Duration::from_secs(1));
+        assert_eq!(woken.since(asleep), Duration::from_secs(1));
+        assert_eq!(asleep.since(woken), Duration::ZERO);
     }
 }

@@ -1,6 +1,7 @@
 //! Reads and writes of single messages: the last state of a key, and writes that fail if the state has changed.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -13,7 +14,7 @@ use super::connection::HubConnection;
 use super::error::HubError;
 use super::stored;
 pub(super) use super::stored::Stored;
-use super::streams::{self, StreamKind};
+use super::streams::{self, OpenStream, StreamKind};
 
 /// Maximum time of an operation, with the election of a new leader after a server has ended.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -77,10 +78,21 @@ impl Write {
 /// stored, but has been replaced already.
 pub(super) async fn write(
     connection: &HubConnection,
-    mut write: Write,
+    write: Write,
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
-    let mut stream = connection.stream(write.kind).await?;
+    let stream = connection.stream(write.kind).await?;
+    write_asked_at(connection, stream, write, within, BootTime::now()).await
+}
+
+/// Stores a message as [`write`] does, in an open stream. `asked_at` is the time from which `within` counts.
+async fn write_asked_at(
+    connection: &HubConnection,
+    mut stream: Arc<OpenStream>,
+    mut write: Write,
+    within: Duration,
+    asked_at: BootTime,
+) -> Result<Option<u64>, HubError> {
     let subject = connection.subject(write.kind, &write.key);
     let message = PublishMessage::build().message_id(&write.id);
     let message = stored::sign(connection, message, &subject, &write.id, &write.payload);
@@ -98,7 +110,7 @@ pub(super) async fn write(
     if let Some(life) = write.life {
         message = message.ttl(life);
     }
-    let (began, asked_at) = (Instant::now(), BootTime::now());
+    let began = Instant::now();
     loop {
         let is_connected = connection.wait_until_connected(began + within).await;
         // A machine that has slept must not send what its host may no longer do.
@@ -366,5 +378,34 @@ pub(super) async fn purge(
         Ok(Ok(purged)) => Ok(purged.purged),
         Ok(Err(why)) => Err(no_answer(why.to_string())),
         Err(why) => Err(no_answer(why.to_string())),
+    }
+}
+
+/// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
+#[cfg(test)]
+mod tests {
+    use super::super::test_server::TestServer;
+    use super::*;
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn write_from_before_a_sleep_of_the_machine_is_not_sent() {
+        let server = TestServer::start();
+        let hub = server.hub();
+        let write_after = |sleep: Duration| {
+            hub.run(move |connection| async move {
+                let (kind, key) = (StreamKind::State, "value".to_string());
+                let write = Write::new(kind, key, b"1".to_vec(), Expected::Key(0), "a value");
+                let stream = connection.stream(kind).await?;
+                let asked_at = BootTime::now().before(sleep);
+                write_asked_at(&connection, stream, write, ANSWER_WITHIN, asked_at).await
+            })
+        };
+        let error = write_after(ANSWER_WITHIN).unwrap_err();
+        assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
+        let stored = hub
+            .run(|connection| async move { read(&connection, StreamKind::State, "value").await });
+        assert_eq!(stored.unwrap(), None);
+        assert!(write_after(Duration::ZERO).unwrap().is_some());
     }
 }

@@ -54,7 +54,11 @@ struct LeaseState {
 impl LeaseState {
     /// Returns whether the lease may be used. Once false, it stays false, also if a late renewal succeeds.
     fn check(&self) -> bool {
-        if self.renewed_at.elapsed() >= self.life.saturating_sub(self.life / MARGIN) {
+        self.check_at(BootTime::now())
+    }
+
+    fn check_at(&self, now: BootTime) -> bool {
+        if now.since(self.renewed_at) >= self.life.saturating_sub(self.life / MARGIN) {
             self.lose();
         }
         !self.is_lost.load(Ordering::SeqCst)
@@ -360,6 +364,24 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
         }
         began.elapsed().as_millis()
+    }
+
+    #[test]
+    fn holder_that_has_slept_too_long_may_not_use_the_lease() {
+        let woken = BootTime::now();
+        let asleep_for = |seconds| LeaseState {
+            revision: 1,
+            renewed_at: woken.before(Duration::from_secs(seconds)),
+            life: Duration::from_secs(15),
+            is_lost: Arc::default(),
+        };
+        assert!(asleep_for(11).check_at(woken));
+        // The server removes the lease after 15 seconds.
+        let mut state = asleep_for(12);
+        assert!(!state.check_at(woken));
+        // The answer to a renewal that was sent after the sleep.
+        state.renewed_at = woken;
+        assert!(!state.check_at(woken.after(Duration::from_secs(1))));
     }
 
     #[test]

@@ -156,7 +156,19 @@ impl HubProject {
 
     /// Starts a worker with one teammate, called `HOST-1`.
     pub fn start_worker(&self, host: &str, rules: &str, more: &[&str]) -> HubProcess {
-        let more = [&["--slots", "1"][..], more].concat();
+        self.start_worker_with_slots(1, host, rules, more)
+    }
+
+    /// Starts a worker with `slots` teammates, called `HOST-1` and so on.
+    pub fn start_worker_with_slots(
+        &self,
+        slots: u16,
+        host: &str,
+        rules: &str,
+        more: &[&str],
+    ) -> HubProcess {
+        let slots = slots.to_string();
+        let more = [&["--slots", slots.as_str()][..], more].concat();
         HubProcess::start(&self.root, host, self.worker_command(host, rules, &more))
     }
 

@@ -32,6 +32,21 @@ impl Screen {
         Screen::start_program(program, dir, cols, rows, args, &[])
     }
 
+    /// Starts crewdeck with the arguments, the current directory and the environment variables of `command`, in a terminal
+    /// of `cols` × `rows`.
+    #[cfg(target_os = "linux")]
+    pub fn start_command(command: &std::process::Command, cols: u16, rows: u16) -> Screen {
+        let args = command.get_args().map(|arg| arg.to_str().unwrap());
+        let args: Vec<&str> = args.collect();
+        let set = command.get_envs();
+        let environment: Vec<(&str, &str)> = set
+            .filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)))
+            .collect();
+        let program = Path::new(command.get_program());
+        let dir = command.get_current_dir().unwrap();
+        Screen::start_program(program, dir, cols, rows, &args, &environment)
+    }
+
     /// Starts `program` like [`Screen::start`], with additional environment variables.
     pub fn start_program(
         program: &Path,

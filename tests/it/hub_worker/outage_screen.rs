@@ -1,7 +1,5 @@
 //! The dashboard of a lead while the server does not answer.
 
-use std::path::Path;
-
 use crewdeck::domain::host::HostPresence;
 use crewdeck::store::sessions;
 use pretty_assertions::{assert_eq, assert_ne};
@@ -24,14 +22,7 @@ const RULES: &str = "
 fn start_dashboard(project: &HubProject) -> Screen {
     let (provider, url) = (project.write_script("lead", RULES), project.server.url());
     let args = ["--hub", &url, "--provider", &provider];
-    let command = project.command("lead", &[]);
-    let set = command.get_envs();
-    let environment: Vec<(&str, &str)> = set
-        .filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)))
-        .collect();
-    let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
-    let dir = project.dir("lead");
-    Screen::start_program(program, &dir, 160, 45, &args, &environment)
+    Screen::start_command(&project.command("lead", &args), 160, 45)
 }
 
 #[test]

@@ -13,6 +13,12 @@ impl HubProject {
         (*self.stores.board.get(TaskId(id)).unwrap()).clone()
     }
 
+    /// Returns all tasks in the order of their numbers.
+    pub fn tasks(&self) -> Vec<Task> {
+        let graph = self.stores.board.read().unwrap().graph;
+        graph.tasks().cloned().collect()
+    }
+
     /// Waits until a task satisfies `is_so`, and returns it.
     pub fn wait_for_task(&self, id: u64, what: &str, is_so: impl Fn(&Task) -> bool) -> Task {
         wait_for(&format!("task {id} {what}"), || {

@@ -188,7 +188,16 @@ impl SnapshotDirectory {
         let exclude = self.folder.common.join("info/exclude");
         let exclude = regular_file::read(&exclude, EXCLUDE_MAX).unwrap_or_default();
         let patterns = vec![self.folder.user_patterns.clone(), exclude];
-        self.rescan.scan(&self.top, &self.known, patterns, scope)
+        #[cfg(test)]
+        let rules = super::rules::IgnoreRules::new(&patterns);
+        let found = self.rescan.scan(&self.top, &self.known, patterns, scope)?;
+        // In tests, every scan of single folders is compared with one of all folders.
+        #[cfg(test)]
+        assert_eq!(
+            found,
+            super::scan::scan(&self.top, &self.known, rules, None)?
+        );
+        Ok(found)
     }
 
     /// Stores the present files under `reference`. With [`UnchangedFiles::Leave`], stores nothing if no file has changed

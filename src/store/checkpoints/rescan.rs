@@ -105,6 +105,21 @@ impl Rescan {
         }
     }
 
+    #[cfg(test)]
+    pub fn is_watched(&self) -> bool {
+        matches!(self.watch, WatchState::Running(_))
+    }
+
+    /// Lets `time` pass since the last scan of all folders.
+    #[cfg(test)]
+    pub fn let_time_pass(&mut self, time: Duration) {
+        if let Some(last) = &mut self.last
+            && let Some(full_at) = last.full_at.checked_sub(time)
+        {
+            last.full_at = full_at;
+        }
+    }
+
     fn changed_folders(&mut self, last: &LastScan) -> Option<BTreeSet<Vec<u8>>> {
         let WatchState::Running(watch) = &mut self.watch else {
             return None;

@@ -36,7 +36,7 @@ const THREADS_MAX: usize = 4;
 const OPEN_DEPTH_MAX: usize = 8;
 
 /// What a scan has found. All lists are sorted.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct DirectoryScan {
     /// New files, and files whose content must be read again, with their states.
     pub changed: Vec<(Vec<u8>, DiskFileState)>,

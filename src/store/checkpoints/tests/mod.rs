@@ -2,6 +2,8 @@
 
 mod files;
 mod random;
+#[cfg(target_os = "linux")]
+mod rescan;
 mod scan;
 mod store;
 

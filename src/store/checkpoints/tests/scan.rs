@@ -30,11 +30,11 @@ fn text<'a>(paths: impl IntoIterator<Item = &'a Vec<u8>>) -> String {
 
 fn scan_of(project: &Project, known: &KnownFiles) -> DirectoryScan {
     let top = open_top(&project.root).unwrap();
-    scan(&top, known, IgnoreRules::new(&[])).unwrap()
+    scan(&top, known, IgnoreRules::new(&[]), None).unwrap()
 }
 
 /// Makes known what a scan has found, as a snapshot does.
-fn learn(known: &mut KnownFiles, found: &DirectoryScan) {
+pub(super) fn learn(known: &mut KnownFiles, found: &DirectoryScan) {
     for path in &found.gone {
         known.remove(path);
     }

@@ -1,6 +1,7 @@
 //! Takes snapshots of one work directory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +10,7 @@ use rustix::io::Errno;
 
 use super::error::CheckpointError;
 use super::files::{self, NoContent, is_foreign};
-use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, split};
+use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent};
 use super::meta::CheckpointMeta;
 use super::repository::{CheckpointMessage, CheckpointRepository, SnapshotRef, TreeChanges};
 use super::rescan::{Rescan, ScanScope};
@@ -234,31 +235,18 @@ impl SnapshotDirectory {
         let started = now_seconds();
         let head = self.head();
         // A file that has become a tracked one need not have changed. A rewind overwrites files, so it trusts no report.
-        let is_quick = self.tracked == head
-            && matches!(reference, SnapshotRef::Checkpoint(_))
-            && content.reason != CheckpointReason::Rewind;
-        self.track_files_of(head.as_deref());
-        let found = self.scan(match is_quick {
-            true => ScanScope::Changed,
-            false => ScanScope::All,
-        })?;
-        let mut meta = CheckpointMeta {
-            private: found.private,
-            ignored: found.ignored,
-            skipped: found.unreadable,
-            gone: Vec::new(),
+        let scope = match (reference, content.reason) {
+            (SnapshotRef::Checkpoint(_), CheckpointReason::Turn | CheckpointReason::Calls)
+                if self.tracked == head =>
+            {
+                ScanScope::Changed
+            }
+            _ => ScanScope::All,
         };
-        // What is below an unreadable folder is not gone, only unknown.
-        let gone: Vec<Vec<u8>> = found
-            .gone
-            .into_iter()
-            .filter(|path| !meta.is_skipped(path))
-            .collect();
-        let all_gone = self.known.gone().chain(&gone);
-        let all_gone = all_gone.filter(|path| meta.was_ignored(path));
-        let mut all_gone: Vec<_> = all_gone.cloned().collect();
-        all_gone.sort();
-        meta.gone = all_gone;
+        self.track_files_of(head.as_deref());
+        let mut found = self.scan(scope)?;
+        let mut meta = self.unrecorded(&mut found);
+        let gone = found.gone;
         let mut changes = SnapshotChanges {
             repository,
             reference,
@@ -327,20 +315,34 @@ impl SnapshotDirectory {
         for path in &gone {
             self.known.remove(path);
         }
-        let mut unsettled = BTreeSet::new();
+        self.rescan.settle(&updates);
         for (path, update) in updates {
             match update {
-                Some(content) => {
-                    if !content.is_settled() {
-                        unsettled.insert(split(&path).0.to_vec());
-                    }
-                    self.known.set(&path, content);
-                }
+                Some(content) => self.known.set(&path, content),
                 None => self.known.remove(&path),
             }
         }
-        self.rescan.settle(unsettled);
         Ok(StoredSnapshot { meta, is_stored })
+    }
+
+    /// Returns what a snapshot says about files that it does not contain. Removes those from the missing files that are only
+    /// unknown: the ones below unreadable folders.
+    fn unrecorded(&self, found: &mut DirectoryScan) -> CheckpointMeta {
+        let mut meta = CheckpointMeta {
+            private: mem::take(&mut found.private),
+            ignored: mem::take(&mut found.ignored),
+            skipped: mem::take(&mut found.unreadable),
+            gone: Vec::new(),
+        };
+        found.gone.retain(|path| !meta.is_skipped(path));
+        let gone = self.known.gone().chain(&found.gone);
+        let mut gone: Vec<_> = gone
+            .filter(|path| meta.was_ignored(path))
+            .cloned()
+            .collect();
+        gone.sort();
+        meta.gone = gone;
+        meta
     }
 
     /// Marks the files as tracked that the commit `head` has added since the last snapshot. If git cannot list them, they

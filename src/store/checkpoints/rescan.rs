@@ -10,14 +10,14 @@ use rustix::io::Errno;
 
 use super::error::CheckpointError;
 use super::files::{self, open_below};
-use super::known::{KnownFiles, split};
+use super::known::{KnownContent, KnownFiles, split};
 use super::rules::IgnoreRules;
 use super::scan::{DirectoryScan, ScannedFolder, scan, scan_folders};
 use super::watch::{FolderChanges, FolderWatch};
 
 /// The number of files from which on a directory is watched. The scan of a smaller one takes a few milliseconds. Tests have
 /// small directories.
-const WATCHED_FILES_MIN: usize = if cfg!(test) { 0 } else { 5_000 };
+const WATCHED_FILES_MIN: usize = if cfg!(test) { 1 } else { 5_000 };
 /// Time after which all folders are scanned again, because a few changes are not reported: see [`super::watch`].
 const FULL_SCAN_AFTER: Duration = Duration::from_secs(60);
 
@@ -89,19 +89,24 @@ impl Rescan {
         }
         let full_at = Instant::now();
         let found = scan(top, known, rules, self.begin_watch(top, known))?;
-        match &mut self.watch {
-            WatchState::Running(watch) if watch.end() => self.remember(&found, patterns, full_at),
-            WatchState::Running(_) => self.watch = WatchState::Unavailable,
-            WatchState::None | WatchState::Unavailable => {}
+        if let WatchState::Running(watch) = &mut self.watch {
+            if watch.end() {
+                self.remember(&found, patterns, full_at);
+            } else {
+                self.watch = WatchState::Unavailable;
+            }
         }
         Ok(found)
     }
 
-    /// Records that a snapshot contains what the last scan has found, except the files in the folders `unsettled`. If this is
-    /// not called, the next scan looks at all folders.
-    pub fn settle(&mut self, unsettled: BTreeSet<Vec<u8>>) {
+    /// Records that a snapshot was taken after the last scan, and what is known now about each of its changed files. If this
+    /// is not called, the next scan looks at all folders.
+    pub fn settle(&mut self, updates: &[(Vec<u8>, Option<KnownContent>)]) {
         if let Some(last) = &mut self.last {
-            last.unsettled = Some(unsettled);
+            let is_settled =
+                |content: &Option<_>| content.as_ref().is_none_or(KnownContent::is_settled);
+            let unsettled = updates.iter().filter(|(_, content)| !is_settled(content));
+            last.unsettled = Some(unsettled.map(|(path, _)| split(path).0.to_vec()).collect());
         }
     }
 
@@ -151,6 +156,10 @@ impl Rescan {
     }
 
     fn remember(&mut self, found: &DirectoryScan, patterns: Vec<Vec<u8>>, full_at: Instant) {
+        // What happens in a `.git` is not watched.
+        if found.has_new_repository {
+            return;
+        }
         self.last = Some(LastScan {
             ignored: found.ignored.clone(),
             unreadable: found.unreadable.clone(),

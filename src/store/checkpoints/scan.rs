@@ -48,6 +48,8 @@ pub struct DirectoryScan {
     pub unreadable: Vec<Vec<u8>>,
     /// Files that only their owner may read.
     pub private: Vec<Vec<u8>>,
+    /// Whether a folder has a `.git` that does not make it a repository yet.
+    pub has_new_repository: bool,
 }
 
 /// A folder to scan.
@@ -162,6 +164,7 @@ impl FolderFindings {
         all.ignored.append(&mut new.ignored);
         all.unreadable.append(&mut new.unreadable);
         all.private.append(&mut new.private);
+        all.has_new_repository |= new.has_new_repository;
         self.visited.append(&mut other.visited);
     }
 
@@ -336,6 +339,7 @@ impl<'a> FolderScanner<'a> {
         names.clear();
         entries.clear();
         let mut has_rules = false;
+        let mut has_git = false;
         let mut is_repository = false;
         self.reader.read(fd, |name, kind| {
             let bytes = name.to_bytes();
@@ -343,6 +347,7 @@ impl<'a> FolderScanner<'a> {
                 return;
             }
             if bytes.eq_ignore_ascii_case(b".git") {
+                has_git |= !is_top;
                 is_repository |= !is_top && files::is_repository(fd, bytes);
                 return;
             }
@@ -351,6 +356,7 @@ impl<'a> FolderScanner<'a> {
             names.extend_from_slice(name.to_bytes_with_nul());
             entries.push((start..names.len(), kind));
         })?;
+        self.found.scan.has_new_repository |= has_git && !is_repository;
         // Sorted as the known files, both are passed through once.
         entries.sort_unstable_by(|a, b| name_at(names, &a.0).cmp(name_at(names, &b.0)));
         Ok(if is_repository {

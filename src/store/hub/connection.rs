@@ -22,6 +22,7 @@ use super::error::HubError;
 use super::event_numbers::PublishedEvents;
 use super::settings::{HubLogin, HubSettings};
 use super::signature::CrewKey;
+use super::stream_end::SeenEnds;
 use super::streams::{self, OpenStream, STREAMS, StreamKind};
 
 /// Maximum time of one request. A failed request is repeated until its operation runs out of time.
@@ -68,6 +69,7 @@ pub(super) struct HubConnection {
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
     opened: [tokio::sync::Mutex<StreamSlot>; STREAMS],
+    pub seen: SeenEnds,
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
     server: Arc<HubEvents>,
@@ -440,6 +442,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         name,
         published: tokio::sync::Mutex::default(),
         opened: Default::default(),
+        seen: SeenEnds::default(),
         lost_streams: AtomicU64::new(0),
         server,
     })

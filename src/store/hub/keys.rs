@@ -14,6 +14,7 @@ use super::connection::HubConnection;
 use super::error::HubError;
 use super::stored;
 pub(super) use super::stored::Stored;
+use super::stream_end::StreamEnd;
 use super::streams::{self, OpenStream, StreamKind};
 
 /// Maximum time of an operation, with the election of a new leader after a server has ended.
@@ -134,7 +135,11 @@ async fn write_asked_at(
             Err(error) => Err(error),
         };
         let error = match published {
-            Ok(acknowledged) => return Ok(Some(acknowledged.sequence)),
+            Ok(acknowledged) => {
+                let end = StreamEnd::at(&stream, acknowledged.sequence);
+                connection.seen.add(write.kind, end);
+                return Ok(Some(acknowledged.sequence));
+            }
             Err(error) if is_conflict(&error) => {
                 return if write.may_be_stored {
                     find_stored(connection, &write, within).await
@@ -337,7 +342,11 @@ async fn get(
             }
         };
         let error: RawMessageError = match request.send().await {
-            Ok(message) => return Ok(Some(stored::from_stream(connection, kind, &message))),
+            Ok(message) => {
+                let end = StreamEnd::at(&stream, message.sequence);
+                connection.seen.add(kind, end);
+                return Ok(Some(stored::from_stream(connection, kind, &message)));
+            }
             Err(error) => error,
         };
         match error.kind() {

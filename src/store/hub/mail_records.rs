@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::reads::StreamEnd;
 use super::stored::Stored;
+use super::stream_end::StreamEnd;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{DeliveryState, MailKind, MailMessage};
 use crate::domain::timestamp::Timestamp;

@@ -33,6 +33,7 @@ mod sent_once;
 mod settings;
 mod signature;
 mod stored;
+mod stream_end;
 mod streams;
 mod task_keys;
 mod task_records;

@@ -10,8 +10,9 @@ use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::keys;
 use super::mail_records::ReadPosition;
-use super::reads::{self, Range, StreamEnd};
+use super::reads::{self, Range};
 use super::stored::Stored;
+use super::stream_end::StreamEnd;
 use super::streams::StreamKind;
 use crate::domain::ids::Name;
 

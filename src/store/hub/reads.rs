@@ -10,6 +10,7 @@ use super::connection::HubConnection;
 use super::error::HubError;
 use super::keys::{ANSWER_WITHIN, PAUSE, is_gone, next};
 use super::stored::{self, Stored};
+use super::stream_end::StreamEnd;
 use super::streams::{OpenStream, StreamKind};
 
 /// Maximum number of messages that are read one by one. More are faster with a consumer, which must be created first.
@@ -198,15 +199,6 @@ pub(super) async fn read_current(
     Ok(all)
 }
 
-/// The end of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StreamEnd {
-    /// The sequence number of the last message.
-    pub last_sequence: u64,
-    /// When the stream was created, in microseconds since 1970. Another stream under its name has other sequence numbers.
-    pub created: i64,
-}
-
 /// Returns the sequence number of the last message of a stream, as [`stream_end`] does.
 pub(super) async fn last_sequence(
     connection: &HubConnection,
@@ -216,7 +208,7 @@ pub(super) async fn last_sequence(
 }
 
 /// Returns the end of a stream. Everything up to it can be read afterwards. Notices a stream that was deleted and created
-/// again, so that copies of its keys are no longer valid.
+/// again, so that copies of its keys are no longer valid. Does not believe a server of a cluster that is behind.
 pub(super) async fn stream_end(
     connection: &HubConnection,
     kind: StreamKind,
@@ -226,10 +218,13 @@ pub(super) async fn stream_end(
         let stream = connection.stream(kind).await?;
         let why = match stream.get_info().await {
             Ok(info) if info.created == stream.cached_info().created => {
-                return Ok(StreamEnd {
-                    last_sequence: info.state.last_sequence,
-                    created: stored::microseconds(info.created.unix_timestamp_nanos()),
-                });
+                let end = StreamEnd::at(&stream, info.state.last_sequence);
+                // A single server goes back if its machine fails before everything is on its disk.
+                let is_cluster = info.config.num_replicas > 1;
+                if !is_cluster || connection.seen.accepts(kind, end, Instant::now()) {
+                    return Ok(end);
+                }
+                "the server that answers is behind the others".to_string()
             }
             Ok(_) => {
                 connection.forget_stream(kind).await;

@@ -5,6 +5,7 @@ use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::{HeaderMap, HeaderValue, jetstream};
 
 use super::connection::HubConnection;
+use super::stream_end::microseconds;
 use super::streams::StreamKind;
 use crate::domain::timestamp::Timestamp;
 
@@ -50,11 +51,6 @@ impl Stored {
 #[allow(clippy::cast_precision_loss)] // far below 2^52 microseconds
 pub(super) fn timestamp(nanoseconds: i128) -> Timestamp {
     Timestamp((nanoseconds / 1000) as f64 / 1e6)
-}
-
-/// Returns a time of the server in microseconds since 1970.
-pub(super) fn microseconds(nanoseconds: i128) -> i64 {
-    i64::try_from(nanoseconds / 1000).unwrap_or_default()
 }
 
 /// Adds the signature to a message with this id, if the crew has a secret.

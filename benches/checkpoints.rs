@@ -1,8 +1,9 @@
 //! Measures a checkpoint of a large repository in which a few files have changed.
 //!
 //! `cargo bench --bench checkpoints` prints the time of a checkpoint and its ratio to what git needs for the same: `git
-//! add --all` and `git write-tree` with an index of their own. It also prints what the checkpoints need on disk: right
-//! after they are recorded, and after the clean-up has combined their packs.
+//! add --all` and `git write-tree` with an index of their own. It also prints what the checkpoints need on disk, for source
+//! code and for content that cannot be compressed: right after they are recorded, and after the clean-up has combined their
+//! packs.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
@@ -78,6 +79,38 @@ fn change(root: &Path, round: usize, first: usize) {
     }
 }
 
+/// Returns the source files of this program.
+fn sources(folder: &Path) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.append(&mut sources(&path));
+        } else {
+            all.push(fs::read(path).unwrap());
+        }
+    }
+    all
+}
+
+/// Records checkpoints of source files: each time, [`CHANGED`] files get the contents of others. Returns the disk space that
+/// they need and the size of the contents, in bytes.
+fn record_sources(root: &Path, checkpoints: &Checkpoints, from: usize) -> (u64, u64) {
+    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let before = checkpoints.disk_use();
+    let mut content = 0;
+    let mut contents = sources.iter();
+    for round in from..from + ROUNDS {
+        for (n, bytes) in contents.by_ref().take(CHANGED).enumerate() {
+            let folder = (round * 37 + n * 41) % FOLDERS;
+            fs::write(root.join(format!("folder{folder}/file{n}.txt")), bytes).unwrap();
+            content += bytes.len() as u64;
+        }
+        checkpoints.record(&checkpoint(round)).unwrap().unwrap();
+    }
+    (checkpoints.disk_use() - before, content)
+}
+
 fn checkpoint(round: usize) -> NewCheckpoint {
     NewCheckpoint {
         agent: Name::lead(),
@@ -144,6 +177,8 @@ fn main() {
     }
     clean_up(&checkpoints, root, Duration::MAX);
     let combined = (checkpoints.disk_use() - before) / COMBINED as u64;
+    let (of_sources, sources) = record_sources(root, &checkpoints, ROUNDS + COMBINED + 1);
+    let per_round = |bytes: u64| bytes / ROUNDS as u64 / 1024;
     let (ours, theirs, unchanged) = (median(ours), median(theirs), median(unchanged));
     report(
         &format!(
@@ -158,7 +193,17 @@ fn main() {
         ours <= MS_MAX,
     );
     report(
-        "disk space of such a checkpoint",
+        "disk space of a checkpoint of source code",
+        &format!(
+            "{} KiB for {} KiB of changed content",
+            per_round(of_sources),
+            per_round(sources)
+        ),
+        "<= the content",
+        of_sources <= sources,
+    );
+    report(
+        "disk space of one that cannot be compressed",
         &format!(
             "{} KiB for {} KiB of changed content; {} KiB when packs are combined",
             stored / 1024,

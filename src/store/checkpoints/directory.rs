@@ -194,10 +194,7 @@ impl SnapshotDirectory {
         let found = self.rescan.scan(&self.top, &self.known, patterns, scope)?;
         // In tests, every scan of single folders is compared with one of all folders.
         #[cfg(test)]
-        assert_eq!(
-            found,
-            super::scan::scan(&self.top, &self.known, rules, None)?
-        );
+        found.assert_equals(super::scan::scan(&self.top, &self.known, rules, None)?);
         Ok(found)
     }
 
@@ -230,20 +227,23 @@ impl SnapshotDirectory {
         content: &NewCheckpoint,
         unchanged: UnchangedFiles,
     ) -> Result<StoredSnapshot, CheckpointError> {
-        // The directory may have been removed and created again at the same path.
-        self.top = open_top(&self.folder.dir)?;
+        self.open_top_again()?;
         let started = now_seconds();
         let head = self.head();
-        // A file that has become a tracked one need not have changed. A rewind overwrites files, so it trusts no report.
+        // A rewind overwrites files, so it trusts no report.
         let scope = match (reference, content.reason) {
-            (SnapshotRef::Checkpoint(_), CheckpointReason::Turn | CheckpointReason::Calls)
-                if self.tracked == head =>
-            {
+            (SnapshotRef::Checkpoint(_), CheckpointReason::Turn | CheckpointReason::Calls) => {
                 ScanScope::Changed
             }
-            _ => ScanScope::All,
+            (SnapshotRef::Checkpoint(_), CheckpointReason::Rewind) | (SnapshotRef::Preview, _) => {
+                ScanScope::All
+            }
         };
-        self.track_files_of(head.as_deref());
+        if self.tracked != head {
+            // A file that becomes a tracked one need not change.
+            self.rescan.forget_last();
+            self.track_files_of(head.as_deref());
+        }
         let mut found = self.scan(scope)?;
         let mut meta = self.unrecorded(&mut found);
         let gone = found.gone;
@@ -323,6 +323,17 @@ impl SnapshotDirectory {
             }
         }
         Ok(StoredSnapshot { meta, is_stored })
+    }
+
+    /// Opens the work directory again, which may have been removed and created again at the same path.
+    fn open_top_again(&mut self) -> Result<(), CheckpointError> {
+        let top = open_top(&self.folder.dir)?;
+        if !files::is_same(&self.top, &top) {
+            // The watch belongs to the other one.
+            self.rescan = Rescan::default();
+        }
+        self.top = top;
+        Ok(())
     }
 
     /// Returns what a snapshot says about files that it does not contain. Removes those from the missing files that are only

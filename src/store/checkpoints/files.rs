@@ -49,6 +49,12 @@ pub fn open_top(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
+/// Returns whether two open folders are the same one.
+pub fn is_same(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let identity = |folder: &OwnedFd| fstat(folder).map(|stat| (stat.st_dev, stat.st_ino));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Opens the folder at `path`, which is relative to `top`; an empty path is `top` itself.
 pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut names = path

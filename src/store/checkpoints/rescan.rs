@@ -82,10 +82,12 @@ impl Rescan {
             && last.full_at.elapsed() < FULL_SCAN_AFTER
             && let Some(folders) = self.changed_folders(&last)
         {
-            let found = rescan(top, known, rules, &folders)?;
-            let found = last.complete(found, &folders);
-            self.remember(&found, patterns, last.full_at);
-            return Ok(found);
+            let found = rescan(top, known, rules.clone(), &folders)?;
+            if !found.is_unsteady && last.has_unreadable(&found.unreadable) {
+                let found = last.complete(found, &folders);
+                self.remember(&found, patterns, last.full_at);
+                return Ok(found);
+            }
         }
         let full_at = Instant::now();
         let found = scan(top, known, rules, self.begin_watch(top, known))?;
@@ -97,6 +99,11 @@ impl Rescan {
             }
         }
         Ok(found)
+    }
+
+    /// Makes the next scan look at all folders.
+    pub fn forget_last(&mut self) {
+        self.last = None;
     }
 
     /// Records that a snapshot was taken after the last scan, and what is known now about each of its changed files. If this
@@ -156,8 +163,7 @@ impl Rescan {
     }
 
     fn remember(&mut self, found: &DirectoryScan, patterns: Vec<Vec<u8>>, full_at: Instant) {
-        // What happens in a `.git` is not watched.
-        if found.has_new_repository {
+        if found.is_unsteady {
             return;
         }
         self.last = Some(LastScan {
@@ -172,6 +178,11 @@ impl Rescan {
 }
 
 impl LastScan {
+    fn has_unreadable(&self, folders: &[Vec<u8>]) -> bool {
+        let mut folders = folders.iter();
+        folders.all(|folder| self.unreadable.binary_search(folder).is_ok())
+    }
+
     /// Adds what this scan has found in all folders but `folders`.
     fn complete(&self, mut found: DirectoryScan, folders: &BTreeSet<Vec<u8>>) -> DirectoryScan {
         for (all, new) in [
@@ -182,6 +193,7 @@ impl LastScan {
             new.extend(all.iter().filter(is_elsewhere).cloned());
             new.sort_unstable();
         }
+        found.limit();
         // Folders, which are as they were.
         found.unreadable.clone_from(&self.unreadable);
         found

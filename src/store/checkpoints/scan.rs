@@ -48,8 +48,9 @@ pub struct DirectoryScan {
     pub unreadable: Vec<Vec<u8>>,
     /// Files that only their owner may read.
     pub private: Vec<Vec<u8>>,
-    /// Whether a folder has a `.git` that does not make it a repository yet.
-    pub has_new_repository: bool,
+    /// Whether more may change than the kernel reports: a folder was replaced while it was scanned, or has a `.git` that
+    /// does not make it a repository yet.
+    pub is_unsteady: bool,
 }
 
 /// A folder to scan.
@@ -164,7 +165,7 @@ impl FolderFindings {
         all.ignored.append(&mut new.ignored);
         all.unreadable.append(&mut new.unreadable);
         all.private.append(&mut new.private);
-        all.has_new_repository |= new.has_new_repository;
+        all.is_unsteady |= new.is_unsteady;
         self.visited.append(&mut other.visited);
     }
 
@@ -189,8 +190,7 @@ impl FolderFindings {
         ] {
             list.sort_unstable();
         }
-        scan.ignored.truncate(IGNORED_MAX);
-        scan.private.truncate(PRIVATE_MAX);
+        scan.limit();
         scan
     }
 }
@@ -304,7 +304,10 @@ impl<'a> FolderScanner<'a> {
         let fd = match open_below(&folder.base, below) {
             Ok(fd) => Arc::new(fd),
             // The folder was removed or replaced since its parent was read.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !is_top => return Ok(()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !is_top => {
+                self.found.scan.is_unsteady = true;
+                return Ok(());
+            }
             Err(Errno::ACCESS | Errno::PERM) if !is_top => {
                 self.found.scan.unreadable.push(folder.path);
                 return Ok(());
@@ -356,7 +359,7 @@ impl<'a> FolderScanner<'a> {
             names.extend_from_slice(name.to_bytes_with_nul());
             entries.push((start..names.len(), kind));
         })?;
-        self.found.scan.has_new_repository |= has_git && !is_repository;
+        self.found.scan.is_unsteady |= has_git && !is_repository;
         // Sorted as the known files, both are passed through once.
         entries.sort_unstable_by(|a, b| name_at(names, &a.0).cmp(name_at(names, &b.0)));
         Ok(if is_repository {
@@ -444,6 +447,33 @@ impl<'a> FolderScanner<'a> {
 }
 
 impl DirectoryScan {
+    /// Shortens the lists that are too long.
+    pub fn limit(&mut self) {
+        self.ignored.truncate(IGNORED_MAX);
+        self.private.truncate(PRIVATE_MAX);
+    }
+
+    /// Compares two scans of the same files. Only a scan of all folders lists known files below unreadable folders as missing.
+    #[cfg(test)]
+    pub fn assert_equals(&self, all: DirectoryScan) {
+        let is_readable = |path: &&Vec<u8>| {
+            let mut above = self.unreadable.iter();
+            !above.any(|folder| path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'))
+        };
+        let gone = |scan: &DirectoryScan| -> Vec<Vec<u8>> {
+            scan.gone.iter().filter(is_readable).cloned().collect()
+        };
+        assert_eq!(gone(self), gone(&all));
+        let gone = self.gone.clone();
+        let is_unsteady = self.is_unsteady;
+        let all = DirectoryScan {
+            gone,
+            is_unsteady,
+            ..all
+        };
+        assert_eq!(self, &all);
+    }
+
     fn add_ignored(&mut self, path: &[u8]) {
         if self.ignored.len() < IGNORED_MAX {
             self.ignored.push(path.to_vec());

@@ -1,9 +1,9 @@
 //! Tells which folders of a work directory have changed since they were scanned.
 //!
 //! The kernel keeps a list of changes (inotify), which is read by the next scan. Until then, nothing runs. A change is on
-//! the list before the call that makes it returns, with three exceptions: writes through a memory map that is still open,
-//! writes through a hard link in another folder, and writes of other machines to a network file system. So only local file
-//! systems are watched, and all files are scanned again from time to time: see [`super::rescan`].
+//! the list before the call that makes it returns, except for what the documentation of checkpoints names, such as writes
+//! through a hard link in another folder. So only local file systems are watched, and all files are scanned again from time
+//! to time: see [`super::rescan`].
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ pub use self::other::FolderWatch;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::{BTreeSet, HashMap};
+    use std::collections::hash_map::Entry;
+    use std::collections::{BTreeSet, HashMap, HashSet};
     use std::fs;
     use std::mem::{self, MaybeUninit};
     use std::os::fd::{AsRawFd, OwnedFd};
@@ -44,6 +45,8 @@ mod linux {
     /// The size of the buffer for the list of changes, in bytes. The kernel keeps at most `max_queued_events`, and then says
     /// that changes were lost.
     const LIST_BUFFER: usize = 16 * 1024;
+    /// Maximum number of changes that are read at once. Programs that write all the time could add them as fast.
+    const CHANGES_MAX: usize = 100_000;
     /// The types of the file systems on which the kernel reports all changes, from its `magic.h`: ext4, XFS, Btrfs, tmpfs,
     /// F2FS, bcachefs and ZFS.
     const LOCAL_TYPES: [u64; 7] = [
@@ -56,6 +59,13 @@ mod linux {
         0x2fc1_2fc1,
     ];
 
+    fn is_local(folder: &OwnedFd) -> bool {
+        #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
+        // the type differs between platforms
+        let kind = fstatfs(folder).map(|stat| stat.f_type as u64);
+        kind.is_ok_and(|kind| LOCAL_TYPES.contains(&(kind & 0xffff_ffff)))
+    }
+
     /// The watched folders of one directory. Their watches end with it.
     pub struct FolderWatch {
         inotify: OwnedFd,
@@ -65,10 +75,10 @@ mod linux {
 
     #[derive(Default)]
     struct WatchedFolders {
-        /// The path of each folder, by the number of its watch.
-        paths: HashMap<i32, Vec<u8>>,
-        /// The watches of the scan before. The present scan has not met their folders yet.
-        earlier: HashMap<i32, Vec<u8>>,
+        /// The path of each folder, by the number of its watch; `None` if the scan has found the folder at several paths.
+        paths: HashMap<i32, Option<Vec<u8>>>,
+        /// The watches of earlier scans. The present scan has not reached their folders yet.
+        earlier: HashSet<i32>,
         /// Whether a folder could not be watched.
         has_failed: bool,
     }
@@ -77,10 +87,7 @@ mod linux {
         /// Starts to watch a directory, without folders yet. Returns `None` if the file system may not report all changes,
         /// or the user has too many watches.
         pub fn start(top: &OwnedFd) -> Option<FolderWatch> {
-            #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
-            // the type differs between platforms
-            let kind = fstatfs(top).ok()?.f_type as u64;
-            if !LOCAL_TYPES.contains(&(kind & 0xffff_ffff)) {
+            if !is_local(top) {
                 return None;
             }
             let watches = fs::read_to_string(WATCHES_FILE).ok()?;
@@ -93,12 +100,14 @@ mod linux {
             })
         }
 
-        /// Begins a scan of all folders. What has changed before does not matter any more.
+        /// Begins a scan of all folders. The changes until then are discarded.
         pub fn begin(&mut self) {
             self.changes();
             let folders = self.folders.get_mut();
             let folders = folders.unwrap_or_else(PoisonError::into_inner);
-            folders.earlier = mem::take(&mut folders.paths);
+            let paths = mem::take(&mut folders.paths);
+            // The scan before may have failed, so there may be others.
+            folders.earlier.extend(paths.into_keys());
         }
 
         /// Watches a folder of the scan. Must come before its names are read, so that no change is missed.
@@ -112,7 +121,8 @@ mod linux {
                 | WatchFlags::MOVE
                 | WatchFlags::MOVE_SELF
                 | WatchFlags::ONLYDIR;
-            if self.lock().paths.len() >= self.folders_max {
+            // Another file system can be mounted at the folder.
+            if self.lock().paths.len() >= self.folders_max || !is_local(folder) {
                 self.lock().has_failed = true;
                 return;
             }
@@ -123,7 +133,14 @@ mod linux {
             match added {
                 Ok(number) => {
                     folders.earlier.remove(&number);
-                    folders.paths.insert(number, path.to_vec());
+                    match folders.paths.entry(number) {
+                        Entry::Vacant(entry) => drop(entry.insert(Some(path.to_vec()))),
+                        Entry::Occupied(mut entry) => {
+                            if entry.get().as_deref() != Some(path) {
+                                entry.insert(None);
+                            }
+                        }
+                    }
                 }
                 Err(_) => folders.has_failed = true,
             }
@@ -133,7 +150,7 @@ mod linux {
         pub fn end(&mut self) -> bool {
             let folders = self.folders.get_mut();
             let folders = folders.unwrap_or_else(PoisonError::into_inner);
-            for (number, _) in folders.earlier.drain() {
+            for number in folders.earlier.drain() {
                 // Fails if the folder was removed.
                 let _ = inotify::remove_watch(&self.inotify, number);
             }
@@ -146,13 +163,12 @@ mod linux {
             let folders = folders.unwrap_or_else(PoisonError::into_inner);
             let mut buffer = [MaybeUninit::uninit(); LIST_BUFFER];
             let mut list = Reader::new(&self.inotify, &mut buffer);
-            let mut changed = BTreeSet::new();
-            let mut is_known = true;
-            loop {
+            let (mut changed, mut is_known) = (BTreeSet::new(), true);
+            for _ in 0..CHANGES_MAX {
                 let event = match list.next() {
                     Ok(event) => event,
                     Err(Errno::INTR) => continue,
-                    Err(Errno::AGAIN) => break,
+                    Err(Errno::AGAIN) if is_known => return FolderChanges::In(changed),
                     Err(_) => return FolderChanges::Unknown,
                 };
                 let what = event.events();
@@ -171,7 +187,7 @@ mod linux {
                     | ReadFlags::DELETE_SELF
                     | ReadFlags::MOVE_SELF;
                 match folders.paths.get(&event.wd()) {
-                    Some(path) if !is_special && !what.intersects(of_folders) => {
+                    Some(Some(path)) if !is_special && !what.intersects(of_folders) => {
                         if !changed.contains(path) {
                             changed.insert(path.clone());
                         }
@@ -179,11 +195,7 @@ mod linux {
                     Some(_) | None => is_known = false,
                 }
             }
-            if is_known {
-                FolderChanges::In(changed)
-            } else {
-                FolderChanges::Unknown
-            }
+            FolderChanges::Unknown
         }
 
         fn lock(&self) -> MutexGuard<'_, WatchedFolders> {

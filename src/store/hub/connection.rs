@@ -69,7 +69,7 @@ pub(super) struct HubConnection {
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
     opened: [tokio::sync::Mutex<StreamSlot>; STREAMS],
-    pub seen: SeenEnds,
+    pub seen_ends: SeenEnds,
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
     server: Arc<HubEvents>,
@@ -442,7 +442,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         name,
         published: tokio::sync::Mutex::default(),
         opened: Default::default(),
-        seen: SeenEnds::default(),
+        seen_ends: SeenEnds::default(),
         lost_streams: AtomicU64::new(0),
         server,
     })

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::stream::Info;
 use futures::StreamExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -21,7 +20,9 @@ use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::event_numbers::{BatchId, BatchResult, SeenBatches, host_key};
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::reads;
 use super::stored;
+use super::stream_end::StreamEnd;
 use super::streams::StreamKind;
 use crate::domain::host::HostName;
 use crate::domain::timestamp::Timestamp;
@@ -171,17 +172,17 @@ pub(super) fn follow(
     let own = host_key(own);
     // The reader must see what is stored after this function has returned.
     let reader = hub.run(move |connection| async move {
-        let info = stream_info(&connection).await?;
+        let end = reads::stream_end(&connection, StreamKind::Events).await?;
         let is_from_first = from == EventStart::FirstKept;
         Ok(EventReader {
             own,
             next: if is_from_first {
                 1
             } else {
-                info.state.last_sequence + 1
+                end.last_sequence + 1
             },
-            first_new: info.state.last_sequence + 1,
-            created: info.created.unix_timestamp_nanos(),
+            first_new: end.last_sequence + 1,
+            created: end.created,
             seen: SeenBatches::new(is_from_first),
         })
     })?;
@@ -202,27 +203,6 @@ pub(super) fn follow(
     Ok(Box::new(RunningReader { is_stopped, task }))
 }
 
-/// Returns the state of the stream, which is created if it is missing.
-async fn stream_info(connection: &HubConnection) -> Result<Info, HubError> {
-    let began = Instant::now();
-    loop {
-        let stream = connection.stream(StreamKind::Events).await?;
-        let error = match stream.get_info().await {
-            Ok(info) => return Ok(info),
-            Err(error) => error,
-        };
-        if keys::is_gone(&error) {
-            connection.forget_stream(StreamKind::Events).await;
-        }
-        let subject = connection.subject(StreamKind::Events, ">");
-        connection.check_permission(StreamKind::Events, &subject, began)?;
-        if began.elapsed() >= ANSWER_WITHIN {
-            return Err(connection.no_answer(ANSWER_WITHIN, error.to_string()));
-        }
-        tokio::time::sleep(RESTART).await;
-    }
-}
-
 /// The position of a reader.
 struct EventReader {
     /// The key of the host whose events are left out.
@@ -231,17 +211,17 @@ struct EventReader {
     next: u64,
     /// The sequence number from which on messages were stored after the reader began.
     first_new: u64,
-    /// When the stream was created, in nanoseconds. Another stream under its name has other sequence numbers.
-    created: i128,
+    /// When the stream was created: see [`StreamEnd`].
+    created: i64,
     seen: SeenBatches,
 }
 
 impl EventReader {
     /// Starts from the first message again if the stream was created again or has gone back. Batches that were seen are
     /// recognized by their numbers.
-    fn check_stream(&mut self, created: i128, last_sequence: u64) {
-        if created != self.created || last_sequence + 1 < self.next {
-            self.created = created;
+    fn check_stream(&mut self, end: StreamEnd) {
+        if end.created != self.created || end.last_sequence + 1 < self.next {
+            self.created = end.created;
             self.next = 1;
             self.first_new = 1;
             self.seen.expect_all();
@@ -322,18 +302,8 @@ async fn read_once(
     reader: &mut EventReader,
     out: &mpsc::Sender<HostEvents>,
 ) -> Result<(), async_nats::Error> {
+    reader.check_stream(reads::stream_end(connection, StreamKind::Events).await?);
     let stream = connection.stream(StreamKind::Events).await?;
-    let info = match stream.get_info().await {
-        Ok(info) => info,
-        Err(error) => {
-            if keys::is_gone(&error) {
-                connection.forget_stream(StreamKind::Events).await;
-            }
-            return Err(error.into());
-        }
-    };
-    let created = info.created.unix_timestamp_nanos();
-    reader.check_stream(created, info.state.last_sequence);
     let config = pull::Config {
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: reader.next.max(1),
@@ -358,6 +328,8 @@ async fn read_once(
                 let stored_at = stored::timestamp(info.published.unix_timestamp_nanos());
                 (info.consumer_sequence, info.stream_sequence, stored_at)
             };
+            let end = StreamEnd::at(&stream, sequence);
+            connection.seen_ends.add(StreamKind::Events, end);
             delivered += 1;
             if number != delivered {
                 return Err("a message was lost on its way".into());
@@ -475,7 +447,10 @@ mod tests {
                 created: 1,
                 seen: SeenBatches::new(false),
             };
-            reader.check_stream(created, last);
+            reader.check_stream(StreamEnd {
+                last_sequence: last,
+                created,
+            });
             assert_eq!(reader.next, next, "{created} {last}");
         }
     }

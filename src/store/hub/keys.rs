@@ -137,7 +137,7 @@ async fn write_asked_at(
         let error = match published {
             Ok(acknowledged) => {
                 let end = StreamEnd::at(&stream, acknowledged.sequence);
-                connection.seen.add(write.kind, end);
+                connection.seen_ends.add(write.kind, end);
                 return Ok(Some(acknowledged.sequence));
             }
             Err(error) if is_conflict(&error) => {
@@ -344,7 +344,7 @@ async fn get(
         let error: RawMessageError = match request.send().await {
             Ok(message) => {
                 let end = StreamEnd::at(&stream, message.sequence);
-                connection.seen.add(kind, end);
+                connection.seen_ends.add(kind, end);
                 return Ok(Some(stored::from_stream(connection, kind, &message)));
             }
             Err(error) => error,

@@ -53,7 +53,7 @@ impl KnownEnd {
 }
 
 impl KnownMail {
-    fn know_end(&mut self, known: KnownEnd) {
+    fn set_end(&mut self, known: KnownEnd) {
         let is_other = |old: &KnownEnd| old.end.created != known.end.created;
         if self.end.as_ref().is_some_and(is_other) {
             // The same numbers belong to other messages now.
@@ -104,7 +104,7 @@ impl PositionCheck {
             };
             Ok((valid, known))
         })?;
-        self.lock().know_end(known);
+        self.lock().set_end(known);
         Ok(valid)
     }
 
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn times_of_messages_are_forgotten_if_the_stream_was_created_again() {
         let mut known = KnownMail::default();
-        known.know_end(end_of(1));
+        known.set_end(end_of(1));
         known.read.insert(Name::lead(), (7, 1_800_000_000));
-        known.know_end(end_of(1));
+        known.set_end(end_of(1));
         assert_eq!(known.read.len(), 1);
-        known.know_end(end_of(2));
+        known.set_end(end_of(2));
         assert!(known.read.is_empty());
     }
 }

@@ -135,7 +135,7 @@ async fn try_deliver<T: Send>(
     let mut left = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
     // Otherwise a stream that others write to all the time would have no end.
     let most = which.most.min(left);
-    let mut all = Vec::new();
+    let (mut all, mut last_sequence) = (Vec::new(), 0);
     while left > 0 && all.len() < most {
         let batch = left.min(BATCH).min(most - all.len());
         let mut messages = consumer.fetch().max_messages(batch).messages().await?;
@@ -148,12 +148,15 @@ async fn try_deliver<T: Send>(
             }
             left = usize::try_from(info.pending).unwrap_or(usize::MAX);
             let sequence = info.stream_sequence;
+            last_sequence = sequence;
             all.push(convert(connection, which.kind, &message, sequence));
         }
         if all.len() == before {
             break;
         }
     }
+    let seen = &connection.seen_ends;
+    seen.add(which.kind, StreamEnd::at(stream, last_sequence));
     // If this fails, the server removes the consumer later.
     let name = consumer.cached_info().name.clone();
     let _ = stream.delete_consumer(&name).await;
@@ -216,12 +219,12 @@ pub(super) async fn stream_end(
     let began = Instant::now();
     loop {
         let stream = connection.stream(kind).await?;
+        let before = connection.seen_ends.last(kind);
         let why = match stream.get_info().await {
             Ok(info) if info.created == stream.cached_info().created => {
                 let end = StreamEnd::at(&stream, info.state.last_sequence);
-                // A single server goes back if its machine fails before everything is on its disk.
-                let is_cluster = info.config.num_replicas > 1;
-                if !is_cluster || connection.seen.accepts(kind, end, Instant::now()) {
+                let (seen, replicas) = (&connection.seen_ends, info.config.num_replicas);
+                if seen.accepts(kind, replicas, before, end, Instant::now()) {
                     return Ok(end);
                 }
                 "the server that answers is behind the others".to_string()

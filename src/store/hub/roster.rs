@@ -74,7 +74,8 @@ impl HubRoster {
                 Ok((head, missed))
             })
         })?;
-        if missed.is_complete {
+        let is_complete = missed.is_complete;
+        if is_complete {
             *mirror = TeamMirror::default();
         }
         mirror.epoch = missed.epoch;
@@ -83,6 +84,11 @@ impl HubRoster {
             mirror.sequence = mirror.sequence.max(stored.sequence);
         }
         let head = head.as_ref().map(|head| (head.sequence, content(head)));
+        // A server that was cut off from its cluster answers with what it had before.
+        let is_earlier = head.map_or(0, |(revision, _)| revision) < mirror.position().0;
+        if is_earlier && !is_complete {
+            return Ok(mirror);
+        }
         if let Err(why) = mirror.set_head(head) {
             let why = format!("the team on the hub cannot be read: {why}: update crewdeck");
             return Err(StoreError::Io(std::io::Error::other(why)));

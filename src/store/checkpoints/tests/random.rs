@@ -17,6 +17,8 @@ enum Act {
     Remove(usize),
     Link(usize, usize),
     Run(usize),
+    /// Renames a folder.
+    Move,
     Rules(u8),
     Commit,
     Record,
@@ -35,6 +37,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => path.clone().prop_map(Act::Remove),
         1 => (path.clone(), path.clone()).prop_map(|(p, to)| Act::Link(p, to)),
         1 => path.prop_map(Act::Run),
+        1 => Just(Act::Move),
         1 => any::<u8>().prop_map(|n| Act::Rules(n % 3)),
         1 => Just(Act::Commit),
         5 => Just(Act::Record),
@@ -119,6 +122,13 @@ proptest! {
                     let path = project.path(PATHS[path]);
                     if path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
                         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+                    }
+                }
+                Act::Move => {
+                    let (one, other) = (project.path("d"), project.path("moved"));
+                    let (from, to) = if one.is_dir() { (one, other) } else { (other, one) };
+                    if from.is_dir() && to.symlink_metadata().is_err() {
+                        fs::rename(from, to).unwrap();
                     }
                 }
                 Act::Rules(n) => {

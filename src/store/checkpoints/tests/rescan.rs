@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
@@ -16,14 +17,26 @@ use super::super::watch::{FolderChanges, FolderWatch};
 use super::Project;
 use super::scan::learn;
 use crate::domain::checkpoint::CheckpointReason;
+use crate::store::git::Git;
+
+/// Returns whether the project must be watched. Elsewhere, the tests of watches do nothing.
+fn is_local(project: &Project) -> bool {
+    let mut command = Command::new("stat");
+    command.args(["-f", "-c", "%T"]).arg(&project.root);
+    let kind = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    ["ext2/ext3", "xfs", "btrfs", "tmpfs"].contains(&kind.trim())
+}
 
 /// Returns an open directory, and a watch of it and of its folders `a` and `a/b`; `None` where directories are not watched.
 fn watched(project: &Project) -> Option<(OwnedFd, FolderWatch)> {
+    if !is_local(project) {
+        return None;
+    }
     for path in ["x", "a/x", "a/b/x", "ignored/x"] {
         project.write(path, "1");
     }
     let top = open_top(&project.root).unwrap();
-    let mut watch = FolderWatch::start(&top)?;
+    let mut watch = FolderWatch::start(&top).unwrap();
     watch.begin();
     for path in ["", "a", "a/b"] {
         watch.add(&open_below(&top, path.as_bytes()).unwrap(), path.as_bytes());
@@ -161,6 +174,8 @@ impl Scanned {
         // An empty directory is not watched yet.
         scanned.scan();
         scanned.scan();
+        let is_local = is_local(&scanned.project);
+        assert_eq!(scanned.rescan.is_watched(), is_local);
         scanned
     }
 
@@ -211,6 +226,71 @@ fn snapshot_that_fails_is_followed_by_a_scan_of_all() {
     assert_eq!(first.changed.len(), 1);
     // Without `settle`, the change is found again, although it was reported once.
     assert_eq!(scanned.find(), first);
+}
+
+#[test]
+fn folders_at_two_paths_ask_for_a_scan_of_all() {
+    let project = Project::new();
+    let Some((top, mut watch)) = watched(&project) else {
+        return;
+    };
+    watch.begin();
+    // As if `c` were a bind mount of `a`.
+    let folder = open_below(&top, b"a").unwrap();
+    for path in [b"a", b"c"] {
+        watch.add(&folder, path);
+    }
+    assert!(watch.end());
+    project.write("a/x", "2");
+    assert_eq!(watch.changes(), FolderChanges::Unknown);
+}
+
+/// Each record compares what has changed with a scan of all folders.
+#[test]
+fn special_folders_and_files_are_scanned_as_all_others() {
+    type Act<'a> = Box<dyn Fn() + 'a>;
+    let project = Project::with_commit(&[("a/x", "1"), ("a/b/x", "1"), ("n/x", "1")]);
+    let git = |folder: &str, args: &[&str]| drop(Git::at(&project.path(folder)).ok(args).unwrap());
+    let mode = |path: &str, mode: u32| {
+        fs::set_permissions(project.path(path), Permissions::from_mode(mode)).unwrap();
+    };
+    let acts: [Act<'_>; 10] = [
+        Box::new(|| mode("a/x", 0o600)),
+        Box::new(|| project.write("a/y", "1")),
+        Box::new(|| mode("a/x", 0o644)),
+        Box::new(|| git("n", &["init", "--quiet"])),
+        Box::new(|| project.write("n/x", "2")),
+        Box::new(|| project.write("a/x", "2")),
+        Box::new(|| project.write("a/b/.gitignore", "y\n")),
+        Box::new(|| project.write("a/b/y", "1")),
+        Box::new(|| fs::rename(project.path("a/b"), project.path("a/c")).unwrap()),
+        Box::new(|| project.write("a/c/x", "2")),
+    ];
+    project.record();
+    for act in acts {
+        act();
+        project.record();
+        project.record();
+    }
+}
+
+#[test]
+fn directory_that_was_replaced_is_scanned_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = Project::with_commit(&[("a/x", "1")]);
+    project.record();
+    project.record();
+    let other = dir.path().join("other");
+    let mut copy = Command::new("cp");
+    let copied = copy.arg("-a").arg(&project.root).arg(&other).status();
+    assert!(copied.unwrap().success());
+    fs::rename(&project.root, dir.path().join("old")).unwrap();
+    fs::rename(&other, &project.root).unwrap();
+    project.write("a/x", "2");
+    let id = project.record();
+    project.write("a/x", "3");
+    project.restore(id);
+    assert_eq!(project.read("a/x"), "2");
 }
 
 #[test]

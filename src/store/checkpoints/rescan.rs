@@ -13,7 +13,7 @@ use super::files::{self, open_below};
 use super::known::{KnownContent, KnownFiles, split};
 use super::rules::IgnoreRules;
 use super::scan::{DirectoryScan, ScannedFolder, scan, scan_folders};
-use super::watch::{FolderChanges, FolderWatch};
+use super::watch::{DirectoryWatch, FolderChanges};
 
 /// The number of files from which on a directory is watched. The scan of a smaller one takes a few milliseconds. Tests have
 /// small directories.
@@ -41,7 +41,7 @@ pub struct Rescan {
 enum WatchState {
     #[default]
     None,
-    Running(FolderWatch),
+    Running(DirectoryWatch),
     /// The directory cannot be watched, or has too many folders.
     Unavailable,
 }
@@ -146,9 +146,9 @@ impl Rescan {
         }
     }
 
-    fn begin_watch(&mut self, top: &OwnedFd, known: &KnownFiles) -> Option<&FolderWatch> {
+    fn begin_watch(&mut self, top: &OwnedFd, known: &KnownFiles) -> Option<&DirectoryWatch> {
         if matches!(self.watch, WatchState::None) && known.file_count() >= WATCHED_FILES_MIN {
-            self.watch = match FolderWatch::start(top) {
+            self.watch = match DirectoryWatch::start(top) {
                 Some(watch) => WatchState::Running(watch),
                 None => WatchState::Unavailable,
             };

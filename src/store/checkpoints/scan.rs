@@ -17,7 +17,7 @@ use super::error::CheckpointError;
 use super::files::{self, FolderReader, open_below};
 use super::known::{DiskFileState, KnownContent, KnownCursor, KnownFile, KnownFiles, PathBuffer};
 use super::rules::IgnoreRules;
-use super::watch::FolderWatch;
+use super::watch::DirectoryWatch;
 use crate::domain::folders::is_reserved;
 
 /// Maximum number of files in a work directory. A larger directory gets no checkpoints.
@@ -69,7 +69,7 @@ pub struct ScannedFolder {
 struct ScanQueue<'a> {
     known: &'a KnownFiles,
     /// Learns of each folder before it is read.
-    watch: Option<&'a FolderWatch>,
+    watch: Option<&'a DirectoryWatch>,
     state: Mutex<ScanState>,
     has_changed: Condvar,
     /// The number of files so far.
@@ -93,7 +93,7 @@ pub fn scan(
     top: &OwnedFd,
     known: &KnownFiles,
     rules: IgnoreRules,
-    watch: Option<&FolderWatch>,
+    watch: Option<&DirectoryWatch>,
 ) -> Result<DirectoryScan, CheckpointError> {
     let top = open_below(top, b"").map_err(|error| CheckpointError::read(b"", error))?;
     let first = ScannedFolder::below(&Arc::new(top), b"", rules, false);
@@ -198,7 +198,7 @@ impl FolderFindings {
 impl<'a> ScanQueue<'a> {
     fn new(
         known: &'a KnownFiles,
-        watch: Option<&'a FolderWatch>,
+        watch: Option<&'a DirectoryWatch>,
         waiting: Vec<ScannedFolder>,
     ) -> ScanQueue<'a> {
         ScanQueue {
@@ -451,27 +451,6 @@ impl DirectoryScan {
     pub fn limit(&mut self) {
         self.ignored.truncate(IGNORED_MAX);
         self.private.truncate(PRIVATE_MAX);
-    }
-
-    /// Compares two scans of the same files. Only a scan of all folders lists known files below unreadable folders as missing.
-    #[cfg(test)]
-    pub fn assert_equals(&self, all: DirectoryScan) {
-        let is_readable = |path: &&Vec<u8>| {
-            let mut above = self.unreadable.iter();
-            !above.any(|folder| path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'))
-        };
-        let gone = |scan: &DirectoryScan| -> Vec<Vec<u8>> {
-            scan.gone.iter().filter(is_readable).cloned().collect()
-        };
-        assert_eq!(gone(self), gone(&all));
-        let gone = self.gone.clone();
-        let is_unsteady = self.is_unsteady;
-        let all = DirectoryScan {
-            gone,
-            is_unsteady,
-            ..all
-        };
-        assert_eq!(self, &all);
     }
 
     fn add_ignored(&mut self, path: &[u8]) {

@@ -17,9 +17,9 @@ pub enum FolderChanges {
 }
 
 #[cfg(target_os = "linux")]
-pub use self::linux::FolderWatch;
+pub use self::linux::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
-pub use self::other::FolderWatch;
+pub use self::other::NoDirectoryWatch as DirectoryWatch;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -67,14 +67,14 @@ mod linux {
     }
 
     /// The watched folders of one directory. Their watches end with it.
-    pub struct FolderWatch {
+    pub struct DirectoryWatch {
         inotify: OwnedFd,
         folders_max: usize,
-        folders: Mutex<WatchedFolders>,
+        folders: Mutex<WatchedPaths>,
     }
 
     #[derive(Default)]
-    struct WatchedFolders {
+    struct WatchedPaths {
         /// The path of each folder, by the number of its watch; `None` if the scan has found the folder at several paths.
         paths: HashMap<i32, Option<Vec<u8>>>,
         /// The watches of earlier scans. The present scan has not reached their folders yet.
@@ -83,17 +83,17 @@ mod linux {
         has_failed: bool,
     }
 
-    impl FolderWatch {
+    impl DirectoryWatch {
         /// Starts to watch a directory, without folders yet. Returns `None` if the file system may not report all changes,
         /// or the user has too many watches.
-        pub fn start(top: &OwnedFd) -> Option<FolderWatch> {
+        pub fn start(top: &OwnedFd) -> Option<DirectoryWatch> {
             if !is_local(top) {
                 return None;
             }
             let watches = fs::read_to_string(WATCHES_FILE).ok()?;
             let watches = watches.trim().parse::<usize>().ok()?;
             let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-            Some(FolderWatch {
+            Some(DirectoryWatch {
                 inotify,
                 folders_max: FOLDERS_MAX.min(watches / PART_OF_WATCHES),
                 folders: Mutex::default(),
@@ -198,7 +198,7 @@ mod linux {
             FolderChanges::Unknown
         }
 
-        fn lock(&self) -> MutexGuard<'_, WatchedFolders> {
+        fn lock(&self) -> MutexGuard<'_, WatchedPaths> {
             self.folders.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
@@ -211,10 +211,10 @@ mod other {
 
     use super::FolderChanges;
 
-    pub enum FolderWatch {}
+    pub enum NoDirectoryWatch {}
 
-    impl FolderWatch {
-        pub fn start(_: &OwnedFd) -> Option<FolderWatch> {
+    impl NoDirectoryWatch {
+        pub fn start(_: &OwnedFd) -> Option<NoDirectoryWatch> {
             None
         }
 

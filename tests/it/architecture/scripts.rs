@@ -35,7 +35,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "tests/it/hub_worker/outages.rs",
-        "beats.txt; sleep 0.05",
+        "beats.txt; sleep 0.1",
         "The pause limits how fast the agent repeats the command.",
     ),
     (

@@ -13,6 +13,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+pub use scan::assert_equal_scans;
+
 use super::Checkpoints;
 use crate::domain::checkpoint::{CheckpointId, CheckpointReason, NewCheckpoint, RestoredFiles};
 use crate::domain::ids::Name;

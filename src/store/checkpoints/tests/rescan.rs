@@ -13,7 +13,7 @@ use super::super::files::{open_below, open_top};
 use super::super::known::KnownFiles;
 use super::super::rescan::{Rescan, ScanScope};
 use super::super::scan::DirectoryScan;
-use super::super::watch::{FolderChanges, FolderWatch};
+use super::super::watch::{DirectoryWatch, FolderChanges};
 use super::Project;
 use super::scan::learn;
 use crate::domain::checkpoint::CheckpointReason;
@@ -28,7 +28,7 @@ fn is_local(project: &Project) -> bool {
 }
 
 /// Returns an open directory, and a watch of it and of its folders `a` and `a/b`; `None` where directories are not watched.
-fn watched(project: &Project) -> Option<(OwnedFd, FolderWatch)> {
+fn watched(project: &Project) -> Option<(OwnedFd, DirectoryWatch)> {
     if !is_local(project) {
         return None;
     }
@@ -36,7 +36,7 @@ fn watched(project: &Project) -> Option<(OwnedFd, FolderWatch)> {
         project.write(path, "1");
     }
     let top = open_top(&project.root).unwrap();
-    let mut watch = FolderWatch::start(&top).unwrap();
+    let mut watch = DirectoryWatch::start(&top).unwrap();
     watch.begin();
     for path in ["", "a", "a/b"] {
         watch.add(&open_below(&top, path.as_bytes()).unwrap(), path.as_bytes());

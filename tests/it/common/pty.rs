@@ -25,6 +25,33 @@ pub struct Screen {
     child: Box<dyn Child + Send + Sync>,
 }
 
+/// The character that a [`Screen`] shows in place of U+FFFD, which its parser leaves out.
+pub const REPLACEMENT: char = '¿';
+
+/// Takes the bytes from `waiting` that do not end within a U+FFFD, with [`REPLACEMENT`] in place of each.
+fn take_complete(waiting: &mut Vec<u8>) -> Vec<u8> {
+    let replaced = "\u{fffd}".as_bytes();
+    let mut cuts = 1..replaced.len();
+    let cut = cuts.find(|length| waiting.ends_with(&replaced[..*length]));
+    let rest = waiting.split_off(waiting.len() - cut.unwrap_or(0));
+    let complete = std::mem::replace(waiting, rest);
+    let mut taken = Vec::with_capacity(complete.len());
+    let mut left = complete.as_slice();
+    while let Some(byte) = left.first() {
+        match left.strip_prefix(replaced) {
+            Some(after) => {
+                taken.extend_from_slice(REPLACEMENT.to_string().as_bytes());
+                left = after;
+            }
+            None => {
+                taken.push(*byte);
+                left = &left[1..];
+            }
+        }
+    }
+    taken
+}
+
 impl Screen {
     /// Starts crewdeck with `args` in a terminal of `cols` × `rows`, with `dir` as current directory and home.
     pub fn start(dir: &Path, cols: u16, rows: u16, args: &[&str]) -> Screen {
@@ -90,7 +117,7 @@ impl Screen {
         ));
         let reader_state = Arc::clone(&state);
         std::thread::spawn(move || {
-            let mut bytes = [0; 8192];
+            let (mut bytes, mut waiting) = ([0; 8192], Vec::new());
             loop {
                 let n = reader.read(&mut bytes).unwrap_or(0);
                 let mut state = reader_state.0.lock().unwrap();
@@ -99,8 +126,9 @@ impl Screen {
                     reader_state.1.notify_all();
                     return;
                 }
-                state.parser.process(&bytes[..n]);
                 state.raw.extend_from_slice(&bytes[..n]);
+                waiting.extend_from_slice(&bytes[..n]);
+                state.parser.process(&take_complete(&mut waiting));
                 reader_state.1.notify_all();
             }
         });

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::quit;
 use crate::common::hub_project::HubProject;
 use crate::common::project::RunResult;
-use crate::common::pty::Screen;
+use crate::common::pty::{REPLACEMENT, Screen};
 
 /// Clears the screen and reverses the direction of the text.
 const CLEAR: &str = "\u{1b}[2J\u{202e}";
@@ -26,6 +26,11 @@ const CLEARED: &str = "␛[2J\u{fffd}";
 const COPY: &str = "\u{1b}[2J\u{1b}]52;c;cHdu\u{7}\u{202e}\nFAKE";
 /// [`COPY`] as it is shown, without the last line.
 const COPIED: &str = "␛[2J␛]52;c;cHdu␇\u{fffd}";
+
+/// Returns a text as a [`Screen`] shows it.
+fn on_screen(text: impl AsRef<str>) -> String {
+    text.as_ref().replace('\u{fffd}', &REPLACEMENT.to_string())
+}
 
 /// Focuses the conversation and opens the event log.
 const EVENT_LOG: &str = "\u{1b}1@";
@@ -146,7 +151,7 @@ fn command(project: &HubProject, secret: Secret, args: &[&str]) -> Command {
 /// Starts a viewer and waits until it shows the crew.
 fn start_viewer(project: &HubProject, secret: Secret) -> Screen {
     let viewer = Screen::start_command(&command(project, secret, &[]), 220, 70);
-    let said = format!("› pro{CLEARED}");
+    let said = on_screen(format!("› pro{CLEARED}"));
     viewer.wait("the crew", |text| {
         let parts = ["viewing web, led on home", "╭ message to lead", &said];
         parts.iter().all(|part| text.contains(part))
@@ -169,7 +174,8 @@ fn assert_is_intact(text: &str) {
     for (at, _) in text.match_indices("FAKE") {
         // The line break before it is shown as a sign or a blank.
         let before = &text[..at];
-        let follows_sign = before.ends_with("\u{fffd}⏎") || before.ends_with("\u{fffd} ");
+        let before = before.strip_suffix(['⏎', ' ']).unwrap_or_default();
+        let follows_sign = before.ends_with(REPLACEMENT);
         assert!(follows_sign, "a forged line:\n{text}");
     }
 }
@@ -213,7 +219,7 @@ fn forged_records_of_a_crew_without_a_secret_are_escaped() {
     expected.push(format!("▲ not{COPIED}⏎FAKE"));
     expected.push("$ que\\e[2J\\u{202e}".into());
     let text = viewer.wait("the forged records", |text| {
-        expected.iter().all(|part| text.contains(part))
+        expected.iter().all(|part| text.contains(&on_screen(part)))
     });
     assert_is_intact(&text);
     assert!(!text.contains("nam␛"), "{text}");
@@ -222,12 +228,11 @@ fn forged_records_of_a_crew_without_a_secret_are_escaped() {
     let logged = [
         format!("#1 sub{CLEARED} FAKE was created"),
         format!("bob joined the team as rol{CLEARED} FAKE"),
-        format!("fro{CLEARED} FAKE → bob: mes{COPIED} FAKE"),
         format!("bob asks for permission: que{CLEARED}"),
         format!("session s1 started with mod{CLEARED}"),
     ];
     viewer.wait("the event log", |text| {
-        text.contains("╭ Event log ─") && logged.iter().all(|part| text.contains(part))
+        text.contains("╭ Event log ─") && logged.iter().all(|part| text.contains(&on_screen(part)))
     });
     assert_no_forbidden_output(&viewer, begun);
     quit(viewer);
@@ -273,7 +278,7 @@ fn unsigned_records_are_reported_by_subject_and_not_shown() {
         format!("lead → bob  own{COPIED} FAKE"),
     ];
     let text = viewer.wait("the reports", |text| {
-        expected.iter().all(|part| text.contains(part))
+        expected.iter().all(|part| text.contains(&on_screen(part)))
     });
     assert_is_intact(&text);
     assert!(!text.contains("FORGED"), "{text}");
@@ -284,7 +289,7 @@ fn unsigned_records_are_reported_by_subject_and_not_shown() {
     assert_eq!(listed.out(), "No tasks.\n");
     let warning = "crewdeck: task #1 is ignored and missing on the board";
     assert!(listed.err().contains(warning), "{}", listed.err());
-    for args in [&["mail", "list", "bob"][..], &["team", "list"]] {
+    for args in [&["mail", "list"][..], &["team", "list"]] {
         let ran = run(&project, Secret::Set, args);
         assert!(!ran.out().contains("FORGED"), "{}", ran.out());
     }

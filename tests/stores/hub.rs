@@ -107,9 +107,15 @@ impl NatsServer {
     }
 }
 
+/// Returns a free port that no client gets from the system, so that it stays free until the server listens.
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    loop {
+        let random = uuid::Uuid::now_v7().as_u128() % 20_000;
+        let port = 10_000 + u16::try_from(random).unwrap();
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn spawn(namespace: Option<&str>, config: &Path) -> Child {

@@ -86,7 +86,7 @@ pub(super) async fn write(
     write_asked_at(connection, stream, write, within, BootTime::now()).await
 }
 
-/// Stores a message as [`write`] does, in an open stream. `asked_at` is the time from which `within` counts.
+/// Stores a message as [`write()`] does, in an open stream. `asked_at` is the time from which `within` counts.
 async fn write_asked_at(
     connection: &HubConnection,
     mut stream: Arc<OpenStream>,

@@ -60,8 +60,8 @@ mod linux {
     ];
 
     fn is_local(folder: &OwnedFd) -> bool {
+        // The type differs between platforms.
         #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast)]
-        // the type differs between platforms
         let kind = fstatfs(folder).map(|stat| stat.f_type as u64);
         kind.is_ok_and(|kind| LOCAL_TYPES.contains(&(kind & 0xffff_ffff)))
     }
